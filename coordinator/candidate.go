@@ -1,0 +1,303 @@
+package coordinator
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/internal/boottime"
+)
+
+const (
+	// foreignWindow is how long a lease that is not in our format must stand
+	// unchanged: sf2loki's own default ttl is 30 s and its holder may be slow.
+	foreignWindow = 60 * time.Second
+	// stoppingPoll is how often a standby reads once a planned stop is
+	// announced, so that a handover costs a fraction of a poll interval.
+	stoppingPoll = 200 * time.Millisecond
+	// maxStayOut bounds how long a replica whose work failed stays out.
+	maxStayOut = 60 * time.Second
+)
+
+// see takes note of a definite state of the lease: a version, or absence.
+func (m *machine) see(absent bool, l Lease) {
+	if !m.seen.known || m.seen.absent != absent || m.seen.lease.Version != l.Version {
+		// The observer counts from after the receive: a version that was
+		// written earlier only makes us wait longer than needed.
+		m.seen = sighting{known: true, absent: absent, lease: l, since: m.now}
+		m.fence = nil
+		m.emit(Event{Kind: Observed, Lease: l, Absent: absent, Epoch: l.Record.Epoch, Holder: l.Record.Holder})
+	}
+	if absent || l.Corrupt != nil {
+		return
+	}
+	r := l.Record
+	m.ttlMax = max(m.ttlMax, r.TTL)
+	m.epochMax = max(m.epochMax, r.Epoch)
+	if r.State != Released && r.Epoch >= m.lastHeld.epoch {
+		m.lastHeld.epoch, m.lastHeld.incarnation = r.Epoch, r.Incarnation
+	}
+}
+
+// window is how long the state last seen must stand unchanged before it may be
+// claimed. A larger window only delays a takeover; a smaller one would end a
+// lease that its holder, by its own ttl, still has.
+func (m *machine) window() time.Duration {
+	own := m.cfg.TTL
+	switch {
+	case m.seen.absent:
+		return max(own, m.ttlMax)
+	case m.seen.lease.Corrupt != nil:
+		if m.ttlMax > 0 {
+			return max(own, m.ttlMax)
+		}
+		return max(own, foreignWindow)
+	case m.seen.lease.Record.Foreign():
+		return max(own, m.seen.lease.Record.TTL, foreignWindow)
+	}
+	return max(own, m.seen.lease.Record.TTL)
+}
+
+// tombstone reports whether the lease was released by its holder.
+func (s sighting) tombstone() bool {
+	return s.known && !s.absent && s.lease.Corrupt == nil && s.lease.Record.State == Released && !s.lease.Record.Foreign()
+}
+
+// claimAt is the instant at which the lease may be claimed as far as the lease
+// alone decides. The checkpoint document is asked in the attempt.
+func (m *machine) claimAt() Instant {
+	s := m.seen
+	if !s.known || m.stop != nil {
+		return boottime.Never
+	}
+	// 1. A record that says its readers must be newer is never claimed.
+	if s.lease.Corrupt == nil && s.lease.Record.MinVersion > RecordVersion {
+		return boottime.Never
+	}
+	// 2. Anything must stand unchanged for its window.
+	at := s.since.Add(m.window())
+	// 3. A tombstone is tried at once, one time; our own only after the others
+	// had a chance, else a replica that stepped down would take it back.
+	if s.tombstone() && m.quickTry != s.lease.Version {
+		at = s.since
+		if s.lease.Record.Incarnation == m.incarnation {
+			at = s.since.Add(2*m.cfg.PollInterval + m.ownPause)
+		}
+	}
+	// 4. A replica whose work failed stays out, but never longer than one ttl
+	// past a tombstone that nobody claimed.
+	out := m.outUntil
+	if s.tombstone() {
+		out = min(out, s.since.Add(m.cfg.TTL))
+	}
+	return max(at, out, m.claimNotBefore)
+}
+
+// standbyTime does what a standby has to do by now.
+func (m *machine) standbyTime() {
+	switch {
+	case m.stop != nil && m.doubt == nil && (m.op == nil || m.op.kind != opWrite):
+		m.finish()
+	case m.op != nil:
+	case m.stop != nil:
+		// An acquisition without an answer may have landed: read before leaving,
+		// so that a lease nobody works under is released.
+		if m.now >= m.stop.limit {
+			m.finish()
+		} else if m.now >= m.nextAt {
+			m.sendRead(m.stop.limit)
+		}
+	case m.now >= m.claimAt():
+		m.claim()
+	case m.now >= m.nextAt:
+		m.sendRead(boottime.Never)
+	}
+}
+
+// claim makes one attempt on the state last seen.
+func (m *machine) claim() {
+	// 1. The floor is read fresh in every attempt: a replica that cannot read
+	// the checkpoint document is no candidate.
+	if m.hasFence && m.fence == nil {
+		m.sendFence()
+		return
+	}
+	var fence Fence
+	if m.fence != nil {
+		fence = *m.fence
+		m.ttlMax = max(m.ttlMax, min(fence.TTL, MaxTTL))
+	}
+	// 2. What was claimable at once or on the shorter window may have to wait.
+	if m.now < m.seen.since.Add(m.window()) && !m.tombstoneTrusted(fence) {
+		m.quickTry = m.seen.lease.Version
+		m.fence = nil
+		return
+	}
+	m.fence = nil
+	// 3. The epoch exceeds everything this lease, this document and this
+	// process ever had.
+	old := m.seen.lease.Record
+	epoch := max(old.Epoch, fence.Epoch, m.epochMax) + 1
+	if epoch > MaxEpoch {
+		m.emit(Event{Kind: StoreFailed, Op: "claim", Class: cas.Corrupt, Epoch: epoch - 1,
+			Err: fmt.Errorf("%w: the epoch has reached its maximum of %d; repair the lease or the checkpoint document", cas.Corrupt, MaxEpoch)})
+		m.claimNotBefore = m.now.Add(m.cfg.TTL)
+		return
+	}
+	// 4. The conditional write at the stale instant is itself the check that
+	// nothing has changed.
+	cond := condition{absent: m.seen.absent, version: m.seen.lease.Version}
+	term := m.newID()
+	if m.doubtful(cond) {
+		// Only one attempt on a condition can land, so all of them are one term.
+		term = m.doubt.attempts[0].rec.Term
+	}
+	m.sendWrite(m.acquisition(old, epoch, term), cond, boottime.Never)
+}
+
+// tombstoneTrusted is rule 11: a tombstone is claimed at once only if nothing
+// this attempt knows could be newer than it.
+func (m *machine) tombstoneTrusted(fence Fence) bool {
+	if !m.seen.tombstone() {
+		return false
+	}
+	r := m.seen.lease.Record
+	seenHeld := m.lastHeld.epoch == r.Epoch && m.lastHeld.incarnation != ""
+	switch {
+	case r.Lease != "" && r.Lease != m.cfg.Lease:
+		return false // a copied object says nothing about this lease
+	case r.Epoch < m.epochMax:
+		return false // an old version was restored
+	case seenHeld && m.lastHeld.incarnation != r.Incarnation:
+		return false // somebody else's tombstone for a term that is held
+	case fence.Found:
+		return r.Epoch >= fence.Epoch
+	}
+	return seenHeld
+}
+
+// acquisition is the record of a new term on top of what was read.
+func (m *machine) acquisition(old Record, epoch int64, term string) Record {
+	r := old
+	if !m.seen.absent && m.seen.lease.Corrupt == nil && old.State != Released {
+		r.History = old.closeHistory(m.wall, "stale")
+	}
+	r.Epoch, r.Term, r.AcquiredAt = epoch, term, m.wall
+	r.Version, r.MinVersion, r.State, r.Stopping = RecordVersion, 0, Held, false
+	r.Holder, r.Incarnation, r.Lease = m.cfg.Identity, m.incarnation, m.cfg.Lease
+	r.TTL, r.Renew = m.cfg.TTL, m.cfg.RenewInterval
+	r.Platform, r.Revision = m.cfg.Platform, m.cfg.Revision
+	return m.stamped(r)
+}
+
+// stamped puts the wall-clock times of a renewal into the record, for people.
+func (m *machine) stamped(r Record) Record {
+	r.RenewedAt = m.wall
+	r.ExpiresAt = m.wall.Add(m.cfg.TTL)
+	return r
+}
+
+// standbyRead takes the answer of a read while this replica does not lead.
+func (m *machine) standbyRead(op *operation, l Lease, err error) {
+	m.nextAt = max(m.now, op.sentAt.Add(m.pollInterval(l, err)))
+	switch class := cas.ClassOf(err); class {
+	case "":
+		m.see(false, l)
+	case cas.NotFound:
+		m.see(true, Lease{})
+	default:
+		// Not knowing is not absence: the sighting stands, its clock runs on,
+		// and the conditional write decides.
+		m.emit(Event{Kind: StoreFailed, Op: "read", Class: class, Err: err})
+		return
+	}
+	m.settleClaim()
+}
+
+// settleClaim decides what became of acquisitions without an answer, now that
+// a definite state of the lease was read.
+func (m *machine) settleClaim() {
+	if m.doubt == nil {
+		return
+	}
+	now := condition{absent: m.seen.absent, version: m.seen.lease.Version}
+	if now == m.doubt.cond {
+		// A read that still shows the old state settles nothing: the write may
+		// yet land. Another attempt on the same condition cannot make it worse.
+		m.claimNotBefore = m.now.Add(m.pause(m.cfg.PollInterval))
+		return
+	}
+	a, ours := m.settle(m.seen.lease.Record)
+	m.doubt = nil
+	if ours && m.seen.lease.Corrupt == nil {
+		m.emit(Event{Kind: WriteSettled, Epoch: a.rec.Epoch})
+		m.won(a.rec, m.seen.lease.Version, a.sentAt)
+	}
+}
+
+func (m *machine) pollInterval(l Lease, err error) time.Duration {
+	if err == nil && l.Corrupt == nil && l.Record.Stopping {
+		return min(m.cfg.PollInterval, stoppingPoll)
+	}
+	if m.doubt != nil {
+		return m.pause(m.cfg.PollInterval)
+	}
+	return m.cfg.PollInterval
+}
+
+// onFence takes the answer about the checkpoint document.
+func (m *machine) onFence(f Fence, err error) {
+	if err != nil {
+		m.claimNotBefore = m.now.Add(m.cfg.PollInterval)
+		m.emit(Event{Kind: StoreFailed, Op: "fence", Class: cas.ClassOf(err), Err: err})
+		return
+	}
+	m.fence = &f
+}
+
+// claimWrite takes the answer of an acquisition.
+func (m *machine) claimWrite(op *operation, v cas.Version, err error) {
+	class := cas.ClassOf(err)
+	switch {
+	case err == nil:
+		m.doubt = nil
+		m.won(op.rec, v, op.sentAt)
+	case class == cas.Conflict:
+		// Lost the race, or our own earlier attempt landed; a read tells. A
+		// first attempt that lost is an ordinary event.
+		m.emit(Event{Kind: ClaimLost, Epoch: op.rec.Epoch})
+		m.nextAt = m.now
+		// The state we claimed on is gone: nothing may be claimed on it again.
+		m.claimNotBefore = m.now.Add(m.cfg.PollInterval)
+	case !class.Definite():
+		m.inDoubt(op)
+		m.nextAt = m.now.Add(m.pause(m.cfg.PollInterval))
+		m.claimNotBefore = m.nextAt.Add(m.cfg.PollInterval)
+	default:
+		m.emit(Event{Kind: StoreFailed, Op: "claim", Class: class, Err: err})
+		m.claimNotBefore = m.now.Add(m.cfg.PollInterval)
+	}
+	m.claimNotBefore = max(m.claimNotBefore, op.sentAt.Add(m.cfg.MinWriteInterval))
+}
+
+// won starts a term whose acquisition is confirmed. It counts from before the
+// send of the attempt that landed.
+func (m *machine) won(rec Record, v cas.Version, sentAt Instant) {
+	m.mine, m.ver = rec, v
+	m.term = termState{epoch: rec.Epoch, id: rec.Term, started: m.now}
+	m.setDeadline(sentAt)
+	m.epochMax = max(m.epochMax, rec.Epoch)
+	m.lastHeld.epoch, m.lastHeld.incarnation = rec.Epoch, rec.Incarnation
+	m.question, m.lost, m.workDone, m.overran, m.planned, m.endNote = false, false, false, false, false, ""
+	// A term that was confirmed too late, or into a stop, is never worked
+	// under; it is given back so that nobody waits for it.
+	if m.stop != nil || m.now >= m.term.stopAt {
+		m.workDone = true
+		m.startRelease("not worked")
+		return
+	}
+	m.phase = leading
+	m.nextAt = sentAt.Add(m.cfg.RenewInterval)
+	m.emit(Event{Kind: Acquired, Epoch: rec.Epoch, Term: rec.Term, Holder: rec.Holder})
+	m.out = append(m.out, action{kind: doStart, term: m.term})
+}

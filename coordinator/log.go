@@ -1,0 +1,119 @@
+package coordinator
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/cas"
+)
+
+// repeatAfter is how often an ongoing trouble is said again.
+const repeatAfter = 5 * time.Minute
+
+// LogTo returns an observer that writes one line per transition. A lost race is
+// calm, an answer in doubt a warning, a fault that a person must fix an error;
+// a fault that lasts is said once, again every five minutes, and once more when
+// it is over.
+func LogTo(l *slog.Logger) func(Event) {
+	t := &troubleLog{log: l, trouble: map[string]trouble{}}
+	return t.observe
+}
+
+// troubleLog remembers what it said, so that a lasting fault is one line.
+type troubleLog struct {
+	log     *slog.Logger
+	trouble map[string]trouble // by kind of request
+	term    string             // the term last named as holder
+	state   State
+}
+
+type trouble struct {
+	class cas.Class
+	said  time.Time
+}
+
+func (t *troubleLog) observe(e Event) {
+	args := []any{"epoch", e.Epoch}
+	for _, a := range []struct{ key, value string }{
+		{"term", e.Term}, {"holder", e.Holder}, {"reason", e.Reason}, {"op", e.Op}, {"class", string(e.Class)},
+	} {
+		if a.value != "" {
+			args = append(args, a.key, a.value)
+		}
+	}
+	if e.Err != nil {
+		args = append(args, "error", e.Err.Error())
+	}
+	switch e.Kind {
+	case Requested:
+		t.requested(e)
+	case StoreFailed:
+		t.failed(e, args)
+	case Observed:
+		t.observed(e, args)
+	case Renewed, ClaimLost:
+		t.log.Debug(string(e.Kind), args...)
+	case Lost, Expired, WriteInDoubt, ReleaseFailed:
+		t.log.Warn(string(e.Kind), args...)
+	case WorkEnded:
+		if e.Err == nil {
+			t.log.Info(string(e.Kind), args...)
+		} else {
+			t.log.Error(string(e.Kind), args...)
+		}
+	case Overran:
+		t.log.Error(string(e.Kind), args...)
+	default:
+		t.log.Info(string(e.Kind), args...)
+	}
+}
+
+// observed says who holds the lease; renewals of one term are not news.
+func (t *troubleLog) observed(e Event, args []any) {
+	switch {
+	case e.Absent:
+		t.log.Info("lease absent", "claim", "after it stayed absent for a whole window")
+	case e.Lease.Corrupt != nil:
+		t.log.Error("lease corrupt", "error", e.Lease.Corrupt.Error(),
+			"hint", "it counts as held until it stood unchanged for the window; then it is replaced")
+	case e.Lease.Record.Term != t.term || e.Lease.Record.State != t.state:
+		t.term, t.state = e.Lease.Record.Term, e.Lease.Record.State
+		t.log.Info("lease observed", append(args, "state", string(t.state))...)
+	}
+}
+
+// request names the kind of request an event is about: a read that works says
+// nothing about writes that are denied.
+func request(e Event) string {
+	switch e.Op {
+	case "read", "fence":
+		return e.Op
+	}
+	return "write"
+}
+
+// failed says a trouble once, and again after a while.
+func (t *troubleLog) failed(e Event, args []any) {
+	was := t.trouble[request(e)]
+	if e.Class == was.class && e.At.Sub(was.said) < repeatAfter {
+		t.log.Debug(string(e.Kind), args...)
+		return
+	}
+	t.trouble[request(e)] = trouble{class: e.Class, said: e.At}
+	level := slog.LevelError
+	if e.Class == cas.Ambiguous || e.Class == cas.Contended {
+		level = slog.LevelWarn
+	}
+	t.log.Log(context.Background(), level, string(e.Kind), args...)
+}
+
+// requested notices that a trouble is over.
+func (t *troubleLog) requested(e Event) {
+	was, ok := t.trouble[request(e)]
+	if !ok || e.Err != nil && e.Class != cas.NotFound && e.Class != cas.Conflict {
+		return
+	}
+	delete(t.trouble, request(e))
+	t.log.Info("store recovered", "op", request(e), "after", string(was.class))
+}

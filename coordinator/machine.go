@@ -1,0 +1,451 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/internal/boottime"
+)
+
+// Instant is a point on this machine's boot-time clock; see the package
+// comment of internal/boottime. It means nothing on another machine.
+type Instant = boottime.Instant
+
+// phase is where a replica stands in its life cycle.
+type phase uint8
+
+const (
+	// standby watches the lease, and claims it once it is claimable.
+	standby phase = iota
+	// leading holds the lease and its work runs.
+	leading
+	// draining still may hold the lease; its work has been told to end.
+	draining
+	// releasing holds the lease without work and writes the tombstone.
+	releasing
+	// finished does nothing any more.
+	finished
+)
+
+// opKind is what a request asks for.
+type opKind uint8
+
+const (
+	opRead opKind = iota
+	opWrite
+	opFence
+)
+
+// condition is what a write depends on: a version, or absence.
+type condition struct {
+	absent  bool
+	version cas.Version
+}
+
+// operation is the one request in flight. A machine never has two: the second
+// could overtake the first.
+type operation struct {
+	id     uint64
+	kind   opKind
+	sentAt Instant
+	// giveUp is when the machine stops waiting, whatever the call does.
+	giveUp Instant
+	// For writes.
+	cond condition
+	rec  Record
+}
+
+// attempt is a write without a definite answer.
+type attempt struct {
+	sentAt Instant
+	rec    Record
+}
+
+// doubt is every attempt on one condition that has no definite answer. It
+// belongs to the condition: from the first such attempt until another version
+// is read, a conflict on that condition is a question (rule 6).
+type doubt struct {
+	cond     condition
+	attempts []attempt
+}
+
+// sighting is the last definite state of the lease that was read.
+type sighting struct {
+	known  bool
+	absent bool
+	lease  Lease
+	// since is the receipt of the first read that showed this state: staleness
+	// counts from there, on our own clock.
+	since Instant
+}
+
+// termState is the term this replica holds.
+type termState struct {
+	epoch    int64
+	id       string
+	deadline Instant // work must be gone; others may act
+	killAt   Instant // work is killed
+	stopAt   Instant // work is told to end
+	sentAt   Instant // of the write that landed last
+	started  Instant
+}
+
+// stopRequest is a requested end of leadership.
+type stopRequest struct {
+	reason string
+	final  bool    // the process is stopping: do not compete again
+	limit  Instant // the work is killed then, whatever the lease says
+}
+
+// machine is the pure election: (state, input) -> (state, actions). It does no
+// I/O, reads no clock and starts nothing, so that every decision can be tested
+// by a table and replayed from a seed. The elector feeds and obeys it.
+type machine struct {
+	cfg         Config // with defaults
+	incarnation string
+	hasFence    bool
+	newID       func() string  // a fresh random id
+	jitter      func() float64 // uniform in [0,1)
+
+	phase  phase
+	seen   sighting
+	op     *operation
+	nextOp uint64
+	nextAt Instant // when the next request of this phase is due
+	fails  int     // failed requests in a row
+
+	// What this process has ever seen of this lease.
+	ttlMax   time.Duration
+	epochMax int64
+	lastHeld struct {
+		epoch       int64
+		incarnation string
+	}
+
+	// Candidate.
+	fence    *Fence      // read in this attempt, or nil
+	quickTry cas.Version // tombstone that was already tried at once
+	outUntil Instant     // stay-out after a step-down
+	strikes  int         // terms in a row that ended by failure
+	// claimNotBefore spaces attempts; ownPause is the jitter on our own
+	// tombstone.
+	claimNotBefore Instant
+	ownPause       time.Duration
+
+	// Leader.
+	term     termState
+	mine     Record      // the record last confirmed
+	ver      cas.Version // its version
+	doubt    *doubt
+	question bool // a conflict met doubt: read before anything else
+	stop     *stopRequest
+	lost     bool // nobody may assume the lease is ours
+	workDone bool
+	overran  bool
+	planned  bool    // the drain was requested: the lease is renewed meanwhile
+	endedAt  Instant // when the work was told to end
+	giveUpAt Instant // end of the release attempts
+	endNote  string  // reason for the record's history
+
+	out  []action
+	wall time.Time // the input's wall clock, for people
+	now  Instant
+}
+
+// Fence is what a candidate learns from the checkpoint document before it
+// claims: the epoch floor, and the window that a former holder may still use.
+type Fence struct {
+	// Epoch is the highest epoch that ever sealed the document.
+	Epoch int64
+	// TTL is the ttl of the lease that sealed it, or 0.
+	TTL time.Duration
+	// Found is false if the document definitely does not exist.
+	Found bool
+}
+
+// input is something that happened.
+type input struct {
+	at   Instant
+	wall time.Time
+	kind inputKind
+	// For results: which operation, and what came back.
+	op      uint64
+	lease   Lease
+	version cas.Version
+	fence   Fence
+	err     error
+	// For stop requests.
+	reason string
+	final  bool
+	// For the end of the work: the epoch that fenced it, or 0.
+	floor int64
+}
+
+type inputKind uint8
+
+const (
+	inTick inputKind = iota
+	inResult
+	inWorkEnded
+	inStop
+)
+
+// action is something to do.
+type action struct {
+	kind actionKind
+	// For requests.
+	op      uint64
+	cond    condition
+	rec     Record
+	timeout time.Duration
+	// For terms.
+	term   termState
+	cause  error
+	killAt Instant
+	event  Event
+}
+
+type actionKind uint8
+
+const (
+	doRead actionKind = iota
+	doWrite
+	doFence
+	doStart  // start the work of a term
+	doExtend // the instants of the term moved
+	doEnd    // tell the work to end, with a cause
+	doEmit
+)
+
+func newMachine(cfg Config, incarnation string, hasFence bool, newID func() string, jitter func() float64) *machine {
+	return &machine{cfg: cfg, incarnation: incarnation, hasFence: hasFence, newID: newID, jitter: jitter}
+}
+
+// step advances the machine by one input. It returns what to do and the
+// instant at which the next tick is due at the latest.
+func (m *machine) step(in input) ([]action, Instant) {
+	m.out, m.now, m.wall = nil, in.at, in.wall
+	switch in.kind {
+	case inStop:
+		m.onStop(in.reason, in.final)
+	case inWorkEnded:
+		m.onWorkEnded(in.err, in.floor)
+	case inResult:
+		m.onResult(in)
+	}
+	// A deadline that has passed comes before anything else is sent, also when
+	// the process was frozen and wakes with an answer in its hand.
+	m.onTime()
+	return m.out, m.wake()
+}
+
+// onResult hands the answer of the request in flight to the phase. An answer
+// that was given up is not an answer: its attempt is already in doubt.
+func (m *machine) onResult(in input) {
+	if m.op == nil || m.op.id != in.op {
+		return
+	}
+	op := m.op
+	m.op = nil
+	m.note(op, in.err)
+	switch op.kind {
+	case opRead:
+		m.onRead(op, in.lease, in.err)
+	case opWrite:
+		m.onWrite(op, in.version, in.err)
+	case opFence:
+		m.onFence(in.fence, in.err)
+	}
+}
+
+// onRead hands the answer of a read to the phase.
+func (m *machine) onRead(op *operation, l Lease, err error) {
+	switch m.phase {
+	case standby:
+		m.standbyRead(op, l, err)
+	case leading, draining, releasing:
+		m.holderRead(op, l, err)
+	}
+}
+
+// onWrite hands the answer of a write to the phase. A renewal may still be in
+// flight when the work has ended; it then only moves the version on.
+func (m *machine) onWrite(op *operation, v cas.Version, err error) {
+	switch {
+	case m.phase == standby:
+		m.claimWrite(op, v, err)
+	case op.rec.State == Released:
+		m.releaseWrite(op, v, err)
+	case m.phase != finished:
+		m.renewWrite(op, v, err)
+	}
+}
+
+// onTime does what is due at m.now.
+func (m *machine) onTime() {
+	// 1. A request that hangs is given up: no answer is an ambiguous answer.
+	if m.op != nil && m.now >= m.op.giveUp {
+		op := m.op
+		m.op = nil
+		err := error(cas.Ambiguous)
+		m.note(op, err)
+		switch op.kind {
+		case opRead:
+			m.onRead(op, Lease{}, err)
+		case opWrite:
+			m.onWrite(op, "", err)
+		case opFence:
+			m.onFence(Fence{}, err)
+		}
+	}
+	// 2. What the phase has to do by now.
+	switch m.phase {
+	case standby:
+		m.standbyTime()
+	case leading:
+		m.leadingTime()
+	case draining:
+		m.drainingTime()
+	case releasing:
+		m.releasingTime()
+	case finished:
+	}
+}
+
+// wake is when the machine wants the next tick.
+func (m *machine) wake() Instant {
+	at := boottime.Never
+	if m.op != nil {
+		at = m.op.giveUp
+	}
+	switch m.phase {
+	case standby:
+		if m.op == nil {
+			at = min(at, m.nextAt, m.claimAt())
+		}
+	case leading:
+		at = min(at, m.term.stopAt)
+		if m.op == nil {
+			at = min(at, m.nextAt)
+		}
+	case draining:
+		if !m.overran {
+			at = min(at, m.overrunAt())
+		}
+		if m.op == nil && m.renewsWhileDraining() {
+			at = min(at, m.nextAt)
+		}
+	case releasing:
+		at = min(at, m.giveUpAt)
+		if m.op == nil {
+			at = min(at, m.nextAt)
+		}
+	case finished:
+		at = boottime.Never
+	}
+	return at
+}
+
+// send puts a request in flight. until is the instant that must not pass
+// before the call is given up: a third of the time to it, so that one slow
+// call leaves room for two more.
+func (m *machine) send(kind opKind, until Instant) *operation {
+	timeout := m.cfg.CallTimeout
+	if until != boottime.Never {
+		timeout = min(timeout, until.Sub(m.now)/3)
+		timeout = max(timeout, min(300*time.Millisecond, m.cfg.CallTimeout))
+	}
+	m.nextOp++
+	m.op = &operation{id: m.nextOp, kind: kind, sentAt: m.now, giveUp: m.now.Add(timeout + answerSlack)}
+	return m.op
+}
+
+// answerSlack is how long after its deadline a call may still hand over its
+// answer before the machine stops waiting.
+const answerSlack = 50 * time.Millisecond
+
+func (op *operation) timeout() time.Duration { return op.giveUp.Sub(op.sentAt) - answerSlack }
+
+func (m *machine) sendRead(until Instant) {
+	op := m.send(opRead, until)
+	m.out = append(m.out, action{kind: doRead, op: op.id, timeout: op.timeout()})
+}
+
+func (m *machine) sendFence() {
+	op := m.send(opFence, boottime.Never)
+	m.out = append(m.out, action{kind: doFence, op: op.id, timeout: op.timeout()})
+}
+
+func (m *machine) sendWrite(rec Record, cond condition, until Instant) {
+	op := m.send(opWrite, until)
+	op.cond = cond
+	rec.WriteID = m.newID()
+	op.rec = rec
+	m.out = append(m.out, action{kind: doWrite, op: op.id, cond: cond, rec: rec, timeout: op.timeout()})
+}
+
+// inDoubt remembers a write without a definite answer.
+func (m *machine) inDoubt(op *operation) {
+	if m.doubt == nil || m.doubt.cond != op.cond {
+		m.doubt = &doubt{cond: op.cond}
+	}
+	m.doubt.attempts = append(m.doubt.attempts, attempt{sentAt: op.sentAt, rec: op.rec})
+	m.emit(Event{Kind: WriteInDoubt, Epoch: op.rec.Epoch})
+}
+
+// doubtful reports whether an earlier attempt on cond may have been applied.
+func (m *machine) doubtful(cond condition) bool { return m.doubt != nil && m.doubt.cond == cond }
+
+// settle looks for the attempt that produced the record that was read.
+func (m *machine) settle(rec Record) (attempt, bool) {
+	if m.doubt == nil {
+		return attempt{}, false
+	}
+	for _, a := range m.doubt.attempts {
+		if a.rec.WriteID == rec.WriteID {
+			return a, true
+		}
+	}
+	return attempt{}, false
+}
+
+// pause is the jittered wait before a retry: 50 ms doubling to at most limit.
+func (m *machine) pause(limit time.Duration) time.Duration {
+	d := 50 * time.Millisecond << min(m.fails, 10)
+	d = min(d, limit)
+	return d/2 + time.Duration(m.jitter()*float64(d/2))
+}
+
+// note counts failures in a row and tells the observer about the request.
+func (m *machine) note(op *operation, err error) {
+	class := cas.ClassOf(err)
+	m.emit(Event{Kind: Requested, Op: opName(op), Class: class, Took: m.now.Sub(op.sentAt), Err: err})
+	// Conflict and absence are answers, not failures.
+	if err == nil || class == cas.Conflict || class == cas.NotFound {
+		m.fails = 0
+		return
+	}
+	m.fails++
+}
+
+func opName(op *operation) string {
+	switch {
+	case op.kind == opRead:
+		return "read"
+	case op.kind == opFence:
+		return "fence"
+	case op.cond.absent:
+		return "create"
+	case op.rec.State == Released:
+		return "release"
+	}
+	return "replace"
+}
+
+// jittered spreads replicas that woke at one instant: d plus up to d.
+func jittered(d time.Duration, u float64) time.Duration { return time.Duration(u * float64(d)) }
+
+func (m *machine) emit(e Event) {
+	e.At = m.wall
+	m.out = append(m.out, action{kind: doEmit, event: e})
+}
