@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
@@ -58,6 +60,7 @@ var mutants = map[string]struct {
 				if _, err := r.Load(ctx); err == nil {
 					return r.Create(ctx, data)
 				}
+				creators.meet()
 				return overwrite(r)(ctx, data)
 			}}
 		},
@@ -69,6 +72,7 @@ var mutants = map[string]struct {
 				if v, err := r.Load(ctx); err != nil || v.Version != old {
 					return r.Replace(ctx, data, old)
 				}
+				replacers.meet()
 				return overwrite(r)(ctx, data)
 			}}
 		},
@@ -81,14 +85,14 @@ var mutants = map[string]struct {
 				if err != nil {
 					return v, err
 				}
-				for range 50 { // widen the window
-					again, err := r.Load(ctx)
-					if err != nil {
+				again := v
+				for i := 0; i < 1e5 && again.Version == v.Version; i++ { // until the writer has written
+					if again, err = r.Load(ctx); err != nil {
 						return again, err
 					}
-					v.Version = again.Version
+					runtime.Gosched()
 				}
-				return v, nil
+				return cas.Value{Data: v.Data, Version: again.Version}, nil
 			}}
 		},
 	},
@@ -111,6 +115,22 @@ var mutants = map[string]struct {
 		},
 	},
 }
+
+// meeting lets two callers that have both checked go on together, so that the
+// race of a store that checks and then writes happens in every run.
+type meeting struct {
+	arrived atomic.Int32
+	open    chan struct{}
+}
+
+func (m *meeting) meet() {
+	if m.arrived.Add(1) == 2 {
+		close(m.open)
+	}
+	<-m.open
+}
+
+var creators, replacers = meeting{open: make(chan struct{})}, meeting{open: make(chan struct{})}
 
 // mutant is a register with some methods replaced.
 type mutant struct {
