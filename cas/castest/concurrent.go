@@ -3,6 +3,7 @@ package castest
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
@@ -94,8 +95,10 @@ func oneReplacerWins(t *testing.T, s *suite) {
 }
 
 // loadIsOneWrite reads while another client writes and checks each pair of data
-// and version against what the writer wrote.
+// and version against what the writer wrote. It goes on until every reader has
+// seen the object change a few times, so that reads and writes did overlap.
 func loadIsOneWrite(t *testing.T, s *suite) {
+	const readers, writes, most, changes = 4, 40, 10_000, 5
 	ctx := bounded(t)
 	key := s.fresh()
 	w := s.bucket(t).Register(key)
@@ -106,30 +109,41 @@ func loadIsOneWrite(t *testing.T, s *suite) {
 	var (
 		wg   sync.WaitGroup
 		stop = make(chan struct{})
-		mu   sync.Mutex
-		seen []cas.Value
+		seen [readers][]cas.Value // at each change
+		n    [readers]atomic.Int32
 	)
-	for range 4 {
+	for i := range readers {
 		r := s.bucket(t).Register(key)
 		wg.Go(func() {
+			var last cas.Version
 			for {
-				got, err := r.Load(ctx)
-				if err != nil {
-					t.Errorf("load during writes: %v", err)
-					return
-				}
-				mu.Lock()
-				seen = append(seen, got)
-				mu.Unlock()
 				select {
 				case <-stop:
 					return
 				default:
 				}
+				got, err := r.Load(ctx)
+				if err != nil {
+					t.Errorf("load during writes: %v", err)
+					return
+				}
+				if got.Version != last {
+					last = got.Version
+					seen[i] = append(seen[i], got)
+					n[i].Add(1)
+				}
 			}
 		})
 	}
-	for i := range 40 {
+	overlapped := func() bool {
+		for i := range n {
+			if n[i].Load() < changes {
+				return false
+			}
+		}
+		return true
+	}
+	for i := 0; i < most && (i < writes || !overlapped()) && !t.Failed(); i++ {
 		data := doc(fmt.Sprint("write ", i+1))
 		next, err := w.Replace(ctx, data, v)
 		if err != nil {
@@ -141,9 +155,14 @@ func loadIsOneWrite(t *testing.T, s *suite) {
 	}
 	close(stop)
 	wg.Wait()
-	for _, got := range seen {
-		if written[got.Version] != string(got.Data) {
-			t.Fatalf("version %q was loaded with %s, written with %q", got.Version, brief(got.Data), written[got.Version])
+	if !overlapped() {
+		t.Error("readers did not see the object change: nothing was checked")
+	}
+	for i := range seen {
+		for _, got := range seen[i] {
+			if written[got.Version] != string(got.Data) {
+				t.Fatalf("version %q was loaded with %s, written with %q", got.Version, brief(got.Data), written[got.Version])
+			}
 		}
 	}
 }
