@@ -1,0 +1,48 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/sf2loki/sf2loki-ha/cas"
+)
+
+var errNoDir = errors.New("not a directory")
+
+// failure gives an error of the file system its class.
+func failure(op, path string, err error) *cas.Error {
+	e := &cas.Error{Class: cas.Ambiguous, Op: op, Object: path, Err: err}
+	switch {
+	case errors.Is(err, cas.Conflict):
+		e.Class, e.Err = cas.Conflict, nil
+
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		e.Class = cas.Ambiguous
+
+	case errors.Is(err, errTooLarge), errors.Is(err, errIrregular):
+		e.Class = cas.Corrupt
+		e.Hint = "move what is there out of the way, or configure another path"
+
+	// ENOTDIR says that the key does not exist, but it cannot come into being
+	// either: the configuration is wrong. Not claimable is the safe side.
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, errNoDir):
+		e.Class = cas.NoBucket
+		e.Hint = "a directory of the path is a file; correct the path"
+
+	// A read found no such name: absent. A write that finds none has lost its
+	// directory on the way; what became of it is for a read to tell.
+	case errors.Is(err, fs.ErrNotExist) && op == "load":
+		e.Class = cas.NotFound
+
+	case errors.Is(err, fs.ErrPermission): // EACCES and EPERM
+		e.Class = cas.Denied
+		e.Hint = "let the user of this process read and write the file and its directory"
+
+	case errors.Is(err, syscall.EROFS):
+		e.Class = cas.Denied
+		e.Hint = "the file system is mounted read-only"
+	}
+	return e
+}
