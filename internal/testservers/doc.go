@@ -1,0 +1,19 @@
+// Package testservers starts real third-party stores for tests: versitygw, which
+// speaks S3, and fake-gcs-server, which speaks Google Cloud Storage.
+//
+// # What it guarantees
+//
+// A server listens on a free port of 127.0.0.1, is ready and has an empty bucket
+// when Start… returns, and is killed with its process group by the cleanup of the
+// test, or by the kernel if the test process dies first (Linux). Data lives in the
+// test's temporary directory or in memory.
+//
+// The binaries are built from source into .bin/ at the root of the module by
+// "make tools"; SF2LOKI_HA_BIN_DIR names another directory. A missing binary
+// fails the test: a conformance test that skips itself proves nothing.
+//
+// # What it does not guarantee
+//
+// That the servers behave like the services they imitate: reference and limits
+// are in ../../docs/errors.md.
+package testservers

@@ -1,0 +1,174 @@
+package wiretest
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Request is one request as it arrived.
+type Request struct {
+	Method string
+	// Target is the request line's target, undecoded: path and query.
+	Target string
+	Host   string
+	Header http.Header
+	// ContentLength is -1 where no length was sent.
+	ContentLength int64
+	// TransferEncoding is "chunked" or "".
+	TransferEncoding string
+	Body             []byte
+}
+
+// Path is the undecoded path of the target.
+func (r Request) Path() string {
+	path, _, _ := strings.Cut(r.Target, "?")
+	return path
+}
+
+// Server is a scripted server.
+type Server struct {
+	t        testing.TB
+	listener net.Listener
+	wg       sync.WaitGroup
+
+	mu       sync.Mutex
+	script   []Answer
+	next     int
+	requests []Request
+	conns    map[net.Conn]struct{}
+	closed   bool
+}
+
+// Start starts a server that gives these answers. The test's cleanup stops it
+// and checks that the script was not exceeded.
+func Start(t testing.TB, script ...Answer) *Server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("wiretest: %v", err)
+	}
+	s := &Server{t: t, listener: l, script: script, conns: map[net.Conn]struct{}{}}
+	s.wg.Go(s.accept)
+	t.Cleanup(s.stop)
+	return s
+}
+
+// URL is the base URL, without a slash at the end.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Attempts is the number of attempts so far, those beyond the script included.
+func (s *Server) Attempts() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next
+}
+
+// Requests are the requests that arrived whole, in order.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+func (s *Server) stop() {
+	s.mu.Lock()
+	s.closed = true
+	for c := range s.conns {
+		c.Close()
+	}
+	s.mu.Unlock()
+	s.listener.Close()
+	s.wg.Wait()
+	if s.next > len(s.script) {
+		s.t.Errorf("wiretest: %d attempts, the script has %d answers", s.next, len(s.script))
+	}
+}
+
+func (s *Server) accept() {
+	for {
+		c, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		if s.closed {
+			s.mu.Unlock()
+			c.Close()
+			return
+		}
+		s.conns[c] = struct{}{}
+		atOnce := s.next < len(s.script) && s.script[s.next].kind == resetAtOnce
+		if atOnce {
+			s.next++
+		}
+		s.mu.Unlock()
+		s.wg.Go(func() {
+			defer func() {
+				c.Close()
+				s.mu.Lock()
+				delete(s.conns, c)
+				s.mu.Unlock()
+			}()
+			if atOnce {
+				reset(c)
+				return
+			}
+			s.serve(c)
+		})
+	}
+}
+
+// serve answers the requests of one connection.
+func (s *Server) serve(c net.Conn) {
+	in := bufio.NewReader(c)
+	for {
+		req, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return
+		}
+		a := s.arrived(req, body)
+		switch a.kind {
+		case resetAtOnce, resetAfterRequest:
+			reset(c)
+			return
+		case hang:
+			_, _ = in.ReadByte() // returns when the client, or stop, closes the connection
+			return
+		default:
+			if _, err := io.WriteString(c, a.bytes()); err != nil || a.send < len(a.body) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Server) arrived(req *http.Request, body []byte) Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, Request{
+		Method: req.Method, Target: req.RequestURI, Host: req.Host, Header: req.Header,
+		ContentLength: req.ContentLength, TransferEncoding: strings.Join(req.TransferEncoding, ","),
+		Body: body,
+	})
+	s.next++
+	if s.next > len(s.script) {
+		return Respond(http.StatusInternalServerError, "")
+	}
+	return s.script[s.next-1]
+}
+
+// reset makes Close send RST instead of FIN.
+func reset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+}

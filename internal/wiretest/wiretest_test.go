@@ -1,0 +1,113 @@
+package wiretest_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/internal/wiretest"
+)
+
+func put(t *testing.T, ctx context.Context, url, body string) (*http.Response, string, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &http.Client{Transport: &http.Transport{}}
+	defer c.CloseIdleConnections()
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return resp, string(b), err
+}
+
+func TestAnswersComeInOrderAndRequestsAreKept(t *testing.T) {
+	s := wiretest.Start(t, wiretest.Respond(412, "no", "X-A: b"), wiretest.Respond(200, ""))
+	resp, body, err := put(t, t.Context(), s.URL()+"/a%2Fb?x=1", "hello")
+	if err != nil || resp.StatusCode != 412 || body != "no" || resp.Header.Get("X-A") != "b" {
+		t.Fatalf("%v %q %v", resp, body, err)
+	}
+	if resp, _, err = put(t, t.Context(), s.URL()+"/2", ""); err != nil || resp.StatusCode != 200 {
+		t.Fatalf("%v %v", resp, err)
+	}
+	got := s.Requests()
+	if s.Attempts() != 2 || len(got) != 2 {
+		t.Fatalf("%d attempts, %d requests", s.Attempts(), len(got))
+	}
+	if r := got[0]; r.Method != "PUT" || r.Target != "/a%2Fb?x=1" || r.Path() != "/a%2Fb" || string(r.Body) != "hello" || r.ContentLength != 5 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestCutBodyIsAnUnexpectedEnd(t *testing.T) {
+	s := wiretest.Start(t, wiretest.Respond(200, "0123456789").Cut(4))
+	_, body, err := put(t, t.Context(), s.URL(), "")
+	if !errors.Is(err, io.ErrUnexpectedEOF) || body != "0123" {
+		t.Errorf("%q %v", body, err)
+	}
+}
+
+func TestResets(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer   wiretest.Answer
+		requests int
+	}{
+		"at once":       {wiretest.ResetAtOnce(), 0},
+		"after request": {wiretest.ResetAfterRequest(), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := wiretest.Start(t, tt.answer)
+			_, _, err := put(t, t.Context(), s.URL(), "hello")
+			if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.EOF) {
+				t.Errorf("%v", err)
+			}
+			if s.Attempts() != 1 || len(s.Requests()) != tt.requests {
+				t.Errorf("%d attempts, %d requests", s.Attempts(), len(s.Requests()))
+			}
+		})
+	}
+}
+
+func TestHangEndsWithTheClient(t *testing.T) {
+	s := wiretest.Start(t, wiretest.Hang())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, _, err := put(t, ctx, s.URL(), "x"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+// recorder is a testing.TB that keeps its failures to itself.
+type recorder struct {
+	testing.TB
+	failed  bool
+	cleanup []func()
+}
+
+func (r *recorder) Errorf(string, ...any) { r.failed = true }
+func (r *recorder) Cleanup(f func())      { r.cleanup = append(r.cleanup, f) }
+
+func TestAnAttemptBeyondTheScriptFailsTheTest(t *testing.T) {
+	rec := &recorder{TB: t}
+	s := wiretest.Start(rec, wiretest.Respond(200, ""))
+	for range 2 {
+		if _, _, err := put(t, t.Context(), s.URL(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range rec.cleanup {
+		f()
+	}
+	if !rec.failed || s.Attempts() != 2 {
+		t.Errorf("failed %v after %d attempts", rec.failed, s.Attempts())
+	}
+}
