@@ -177,11 +177,17 @@ func (e *Elector) Run(ctx context.Context, lead Lead) error {
 	}
 }
 
+// A standby only reads too late if its timer stood still, which is the safe
+// side; it sleeps until its next read.
 func (e *Elector) nap(wake Instant) time.Duration {
-	if wake == boottime.Never {
-		return longestNap
+	limit := longestNap
+	if e.machine.phase == standby {
+		limit = e.cfg.PollInterval
 	}
-	return min(longestNap, max(0, wake.Sub(e.clock.Now())))
+	if wake == boottime.Never {
+		return limit
+	}
+	return min(limit, max(0, wake.Sub(e.clock.Now())))
 }
 
 // perform does what the machine decided. Requests run beside the loop, so that
