@@ -78,17 +78,18 @@ func (m *machine) claimAt() Instant {
 	at := s.since.Add(m.window())
 	// 3. A tombstone is tried at once, one time; our own only after the others
 	// had a chance, else a replica that stepped down would take it back.
-	if s.tombstone() && m.quickTry != s.lease.Version {
-		at = s.since
-		if s.lease.Record.Incarnation == m.incarnation {
-			at = s.since.Add(2*m.cfg.PollInterval + m.ownPause)
-		}
+	others := time.Duration(0)
+	if s.tombstone() && s.lease.Record.Incarnation == m.incarnation {
+		others = 2*m.cfg.PollInterval + m.ownPause
 	}
-	// 4. A replica whose work failed stays out, but never longer than one ttl
-	// past a tombstone that nobody claimed.
+	if s.tombstone() && m.quickTry != s.lease.Version {
+		at = s.since.Add(others)
+	}
+	// 4. A replica whose work failed stays out, but not much longer than one ttl
+	// past a tombstone that nobody claimed: others may have to wait that long.
 	out := m.outUntil
 	if s.tombstone() {
-		out = min(out, s.since.Add(m.cfg.TTL))
+		out = min(out, s.since.Add(m.cfg.TTL+others))
 	}
 	return max(at, out, m.claimNotBefore)
 }

@@ -135,6 +135,9 @@ func (e *Elector) StepDown(reason string) {
 // while the machine is suspended, the boot-time clock does not.
 const longestNap = 100 * time.Millisecond
 
+// shortestNap keeps a mistake in the machine from becoming a busy loop.
+const shortestNap = time.Millisecond
+
 // Run implements Coordinator. It returns nil after ctx ended and everything
 // was given back, or an error if it was called twice.
 func (e *Elector) Run(ctx context.Context, lead Lead) error {
@@ -187,7 +190,7 @@ func (e *Elector) nap(wake Instant) time.Duration {
 	if wake == boottime.Never {
 		return limit
 	}
-	return min(limit, max(0, wake.Sub(e.clock.Now())))
+	return min(limit, max(shortestNap, wake.Sub(e.clock.Now())))
 }
 
 // perform does what the machine decided. Requests run beside the loop, so that

@@ -500,23 +500,30 @@ func TestFencedWorkReleasesAndComesBackAboveTheFence(t *testing.T) {
 }
 
 func TestFailingWorkGivesTheOtherReplicaItsChance(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		a := w.replica("a", fast)
-		a.fail = errors.New("crashed at once")
-		a.run()
-		sleep(time.Second)
-		b := w.replica("b", fast).run()
-		sleep(10 * time.Second)
-		if b.role() != RoleLeader || b.count(Acquired) != 1 {
-			t.Errorf("b is %s", b.role())
-		}
-		if a.count(Acquired) != 1 {
-			t.Errorf("a acquired %d times", a.count(Acquired))
-		}
-		a.stop()
-		b.stop()
-	})
+	for name, opts := range map[string]struct {
+		fence []Option
+		after time.Duration // of the tombstone
+	}{
+		"with a checkpoint document, at once": {[]Option{WithFence(&fences{fence: Fence{Found: true}})}, 2 * time.Second},
+		"without one, after the window":       {nil, 8 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				a := w.replica("a", fast, opts.fence...)
+				a.fail = errors.New("crashed at once")
+				a.run()
+				sleep(time.Second)
+				b := w.replica("b", fast, opts.fence...).run()
+				sleep(5*time.Second + opts.after)
+				if b.role() != RoleLeader || a.count(Acquired) != 1 {
+					t.Errorf("b is %s, a acquired %d times", b.role(), a.count(Acquired))
+				}
+				a.stop()
+				b.stop()
+			})
+		})
+	}
 }
 
 func TestAnAcquisitionInFlightAtTheStopIsGivenBack(t *testing.T) {

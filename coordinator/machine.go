@@ -320,8 +320,12 @@ func (m *machine) wake() Instant {
 	}
 	switch m.phase {
 	case standby:
-		if m.op == nil {
-			at = min(at, m.nextAt, m.claimAt())
+		switch {
+		case m.op != nil:
+		case m.stop != nil:
+			at = min(m.nextAt, m.stop.limit)
+		default:
+			at = min(m.nextAt, m.claimAt())
 		}
 	case leading:
 		at = min(at, m.term.stopAt)
@@ -336,9 +340,8 @@ func (m *machine) wake() Instant {
 			at = min(at, m.nextAt)
 		}
 	case releasing:
-		at = min(at, m.giveUpAt)
 		if m.op == nil {
-			at = min(at, m.nextAt)
+			at = min(m.giveUpAt, m.nextAt)
 		}
 	case finished:
 		at = boottime.Never
