@@ -7,12 +7,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sf2loki/sf2loki-ha/cas"
 )
 
 // Noop is the coordinator of a single instance: it leads at once, for ever and
-// without a lease. Nothing keeps a second instance from doing the same.
+// without a lease. Nothing keeps a second instance from doing the same; with a
+// checkpoint document the later one seals the earlier one out.
 type Noop struct {
 	clock     Clock
+	fence     FenceReader
 	observers []func(Event)
 	stop      chan string
 	ran       atomic.Bool
@@ -23,10 +27,11 @@ type Noop struct {
 
 var _ Coordinator = (*Noop)(nil)
 
-// NewNoop returns a coordinator that always leads, with epoch 1 and a term
-// without a deadline.
-func NewNoop(observers ...func(Event)) *Noop {
-	return &Noop{clock: SystemClock{}, observers: observers, stop: make(chan string, 1)}
+// NewNoop returns a coordinator that always leads, in terms without a deadline.
+// Epochs follow the fence, so that a restart outranks what it replaces; a nil
+// fence makes every epoch 1.
+func NewNoop(fence FenceReader, observers ...func(Event)) *Noop {
+	return &Noop{clock: SystemClock{}, fence: fence, observers: observers, stop: make(chan string, 1)}
 }
 
 // Run implements Coordinator: it calls lead, again after a pause if lead
@@ -49,7 +54,12 @@ func (n *Noop) Run(ctx context.Context, lead Lead) error {
 
 // term runs one call of lead.
 func (n *Noop) term(ctx context.Context, lead Lead) {
-	t := newTerm(1, randomID(), Never, Never, n.clock)
+	epoch, err := n.epoch(ctx)
+	if err != nil {
+		n.emit(Event{Kind: StoreFailed, Op: "fence", Class: cas.ClassOf(err), Err: err})
+		return
+	}
+	t := newTerm(epoch, randomID(), Never, Never, n.clock)
 	leadCtx, cancel := context.WithCancelCause(withTerm(context.WithoutCancel(ctx), t))
 	defer cancel(ErrStopping)
 	n.hold(t)
@@ -69,6 +79,19 @@ func (n *Noop) term(ctx context.Context, lead Lead) {
 	}
 	n.emit(Event{Kind: SteppingDown, Epoch: t.epoch, Term: t.id})
 	<-ended
+}
+
+// epoch is one above the fence.
+func (n *Noop) epoch(ctx context.Context) (int64, error) {
+	if n.fence == nil {
+		return 1, nil
+	}
+	const limit = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	f, err := n.fence.Fence(ctx)
+	n.emit(Event{Kind: Requested, Op: "fence", Class: cas.ClassOf(err), Err: err})
+	return f.Epoch + 1, err
 }
 
 func (n *Noop) hold(t *Term) {

@@ -146,25 +146,26 @@ func (d *demo) figures() error {
 	return errors.Join(errs...)
 }
 
-// overlaps splits the acts at the epoch of the last crash round.
+// overlaps splits the acts at the last crash round. The term that led before a
+// round belongs to it too.
 func (d *demo) overlaps(acts []cluster.Act) (crash, handover time.Duration) {
-	return cluster.Overlap(upTo(acts, len(d.crash)+1)), cluster.Overlap(after(acts, len(d.crash)))
-}
-
-// upTo returns the acts of the first n terms; after skips the first n.
-func upTo(acts []cluster.Act, n int) []cluster.Act {
-	terms := map[string]bool{}
-	var out []cluster.Act
+	order := map[string]int{}
 	for _, a := range acts {
-		terms[a.Term] = true
-		if len(terms) <= n {
-			out = append(out, a)
+		if _, seen := order[a.Term]; !seen {
+			order[a.Term] = len(order)
 		}
 	}
-	return out
+	var early, late []cluster.Act
+	for _, a := range acts {
+		if order[a.Term] <= len(d.crash) {
+			early = append(early, a)
+		}
+		if order[a.Term] >= len(d.crash) {
+			late = append(late, a)
+		}
+	}
+	return cluster.Overlap(early), cluster.Overlap(late)
 }
-
-func after(acts []cluster.Act, n int) []cluster.Act { return acts[len(upTo(acts, n)):] }
 
 func sorted(d []time.Duration) []time.Duration {
 	s := append([]time.Duration(nil), d...)

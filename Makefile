@@ -1,0 +1,59 @@
+# make demo   the main job, on this machine, in about a minute (Go and git only)
+# make test   everything that needs no cloud account
+# make help   the rest
+
+GO      ?= go
+BIN     := $(CURDIR)/bin
+TOOLS   := $(CURDIR)/.bin
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+export GOFLAGS ?= -buildvcs=false
+
+.PHONY: help build demo test lint unit tools nightly clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
+
+build: ## the binary, at bin/sf2loki-ha
+	@echo "building bin/sf2loki-ha (the first build compiles the AWS and GCP clients: a few minutes on two cores)"
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/sf2loki-ha ./cmd/sf2loki-ha
+
+demo: build ## two replicas, one bucket, and a leader that dies
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/demo ./e2e/cmd/demo
+	@$(BIN)/demo -binary $(BIN)/sf2loki-ha
+
+# Test servers and linters, from source. The stamp is newer than what they are
+# built from.
+tools: $(TOOLS)/.built ## the servers and linters that tests run, at .bin/
+
+$(TOOLS)/.built: tools/go.mod tools/go.sum
+	@echo "building versitygw, fake-gcs-server and staticcheck from source (about 4 minutes on two cores, once)"
+	@mkdir -p $(TOOLS)
+	@cd tools && $(GO) build -trimpath -o $(TOOLS)/ github.com/versity/versitygw/cmd/versitygw
+	@echo "  versitygw done"
+	@cd tools && $(GO) build -trimpath -o $(TOOLS)/ github.com/fsouza/fake-gcs-server
+	@echo "  fake-gcs-server done"
+	@cd tools && $(GO) build -trimpath -o $(TOOLS)/ honnef.co/go/tools/cmd/staticcheck
+	@echo "  staticcheck done"
+	@touch $@
+
+lint: tools ## gofmt, go vet, staticcheck
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; fi
+	@$(GO) vet ./...
+	@$(TOOLS)/staticcheck ./...
+
+unit: build tools ## the tests alone
+	@echo "go test -race ./... (the first run compiles everything with the race detector: several minutes)"
+	@mkdir -p .cache && $(GO) build -o .cache/testsum ./internal/ci/testsum
+	@$(GO) test -json -race -p 1 -timeout 15m ./... | .cache/testsum
+
+test: lint unit ## everything that needs no cloud account
+
+nightly: test ## what does not fit into CI
+	@$(BIN)/sf2loki-ha --version
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/demo ./e2e/cmd/demo
+	@$(BIN)/demo -binary $(BIN)/sf2loki-ha -rounds 20
+
+clean: ## remove what was built here
+	rm -rf bin .bin .cache

@@ -1,0 +1,97 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/cas/file"
+	"github.com/sf2loki/sf2loki-ha/cas/gcs"
+	"github.com/sf2loki/sf2loki-ha/cas/s3"
+	"github.com/sf2loki/sf2loki-ha/internal/config"
+)
+
+// gcsWriteInterval is the least time between two writes of one GCS object.
+const gcsWriteInterval = time.Second
+
+// clients are the opened buckets of a replica.
+type clients struct{ open []io.Closer }
+
+// Close closes every client once.
+func (c *clients) Close() error {
+	var errs []error
+	for _, client := range c.open {
+		errs = append(errs, client.Close())
+	}
+	c.open = nil
+	return errors.Join(errs...)
+}
+
+// lease opens the register of the lease, or nil with coordinate.type noop.
+func (c *clients) lease(ctx context.Context, cfg config.Coordinate) (cas.Register, error) {
+	switch cfg.Type {
+	case config.TypeNoop:
+		return nil, nil
+	case config.TypeFileLease:
+		return file.New(cfg.FileLease.Path), nil
+	case config.TypeS3Lease:
+		l := cfg.S3Lease
+		return c.s3(ctx, s3.Config{Bucket: l.Bucket, Region: l.Region, EndpointURL: l.EndpointURL}, l.Key)
+	case config.TypeGCSLease:
+		l := cfg.GCSLease
+		return c.gcs(ctx, gcs.Config{Bucket: l.Bucket, ServiceFile: l.ServiceFile, EndpointURL: l.EndpointURL}, l.ObjectName)
+	}
+	return nil, fmt.Errorf("open lease: coordinate.type %q has no store", cfg.Type)
+}
+
+// OpenState opens the register of the checkpoint document, or nil with
+// state.store none. The caller closes what it returns.
+func OpenState(ctx context.Context, cfg config.State) (cas.Register, io.Closer, error) {
+	c := &clients{}
+	reg, err := c.state(ctx, cfg)
+	return reg, c, err
+}
+
+func (c *clients) state(ctx context.Context, cfg config.State) (cas.Register, error) {
+	switch cfg.Store {
+	case config.StoreNone:
+		return nil, nil
+	case config.StoreFile:
+		return file.New(cfg.File.Path), nil
+	case config.StoreS3:
+		return c.s3(ctx, s3.Config{Bucket: cfg.S3.Bucket, Region: cfg.S3.Region, EndpointURL: cfg.S3.EndpointURL}, cfg.S3.Key)
+	case config.StoreGCS:
+		return c.gcs(ctx, gcs.Config{Bucket: cfg.GCS.Bucket, ServiceFile: cfg.GCS.ServiceFile, EndpointURL: cfg.GCS.EndpointURL}, cfg.GCS.ObjectName)
+	}
+	return nil, fmt.Errorf("open checkpoint document: state.store %q has no store", cfg.Store)
+}
+
+func (c *clients) s3(ctx context.Context, cfg s3.Config, key string) (cas.Register, error) {
+	b, err := s3.Open(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open S3 client: %w", err)
+	}
+	c.open = append(c.open, b)
+	return b.Register(key), nil
+}
+
+func (c *clients) gcs(ctx context.Context, cfg gcs.Config, name string) (cas.Register, error) {
+	b, err := gcs.Open(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open Cloud Storage client: %w", err)
+	}
+	c.open = append(c.open, b)
+	return b.Register(name), nil
+}
+
+// StateWriteInterval is how far apart writes of the checkpoint document must
+// be for its store.
+func StateWriteInterval(cfg config.State) time.Duration {
+	if cfg.Store == config.StoreGCS {
+		return gcsWriteInterval
+	}
+	return 0
+}
