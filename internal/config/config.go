@@ -1,0 +1,271 @@
+package config
+
+import "time"
+
+// The values of coordinate.type.
+const (
+	TypeNoop      = "noop"
+	TypeFileLease = "file_lease"
+	TypeS3Lease   = "s3_lease"
+	TypeGCSLease  = "gcs_lease"
+	TypeK8sLease  = "k8s_lease"
+)
+
+// The values of state.store.
+const (
+	StoreFile = "file"
+	StoreS3   = "s3"
+	StoreGCS  = "gcs"
+	// StoreNone: the work keeps no checkpoint document that we could seal. It is
+	// legal with every coordinator, and meant for work that is not sf2loki: the
+	// pair is still exactly one active process, but nothing is fenced at the
+	// store and the epoch has no floor besides the lease itself. It is refused
+	// together with sf2loki's own sections: sf2loki always keeps checkpoints,
+	// and its own loader does not know the value.
+	StoreNone = "none"
+)
+
+// Config is a whole, valid configuration. The tag of a field is its key in the
+// file; "optional" means that null is the same as leaving the key out.
+type Config struct {
+	// Coordinate says how replicas agree on the one that acts.
+	Coordinate Coordinate `key:"coordinate"`
+	// State says where the checkpoint document is.
+	State State `key:"state"`
+	// Service is this process: addresses, logs, stopping.
+	Service Service `key:"service"`
+	// Workload is the command that runs only while this replica leads.
+	Workload Workload `key:"workload"`
+
+	file    string            // the file read, or ""
+	set     map[string]origin // keys that the file or the environment gave
+	sf2loki map[string]origin // sf2loki's own sections that were given
+}
+
+// Coordinate is the section coordinate.
+type Coordinate struct {
+	// Type is noop (default: no election, run exactly one replica), file_lease,
+	// s3_lease, gcs_lease or k8s_lease.
+	Type string `key:"type"`
+	// FileLease is used with type file_lease.
+	FileLease FileLease `key:"file_lease"`
+	// S3Lease is used with type s3_lease.
+	S3Lease S3Lease `key:"s3_lease"`
+	// GCSLease is used with type gcs_lease.
+	GCSLease GCSLease `key:"gcs_lease"`
+	// K8sLease is used with type k8s_lease.
+	K8sLease K8sLease `key:"k8s_lease"`
+}
+
+// FileLease is a lease in a file of a file system that every replica sees.
+type FileLease struct {
+	// Path of the lease file. Default /var/lib/sf2loki/leader.lease.
+	Path string `key:"path"`
+	// TTL is how long a lease stays valid after its last renewal. Default 30 s.
+	TTL time.Duration `key:"ttl"`
+	// RenewInterval is the time between two renewals. Default 10 s.
+	RenewInterval time.Duration `key:"renew_interval"`
+	// PollInterval is the time between a standby's reads. Default 1 s.
+	PollInterval time.Duration `key:"poll_interval"`
+	// HolderID names this replica for people. Default: chosen by the caller.
+	HolderID string `key:"holder_id"`
+}
+
+// S3Lease is a lease object in an S3 bucket, or in a store that speaks S3 and
+// honours conditional writes.
+type S3Lease struct {
+	// Bucket is the bucket's name. Required with type s3_lease.
+	Bucket string `key:"bucket"`
+	// Key of the lease object. Default sf2loki/leader.lease. The objects
+	// Key.request and Key.drill belong to the lease as well.
+	Key string `key:"key"`
+	// Region of the bucket. Default: what the AWS SDK finds.
+	Region string `key:"region,optional"`
+	// EndpointURL of a store other than AWS: http(s), without credentials.
+	EndpointURL string `key:"endpoint_url,optional"`
+	// TTL is how long a lease stays valid after its last renewal. Default 15 s.
+	TTL time.Duration `key:"ttl"`
+	// RenewInterval is the time between two renewals. Default 5 s.
+	RenewInterval time.Duration `key:"renew_interval"`
+	// PollInterval is the time between a standby's reads. Default 1 s.
+	PollInterval time.Duration `key:"poll_interval"`
+	// HolderID names this replica for people. Default: chosen by the caller.
+	HolderID string `key:"holder_id"`
+}
+
+// GCSLease is a lease object in a Google Cloud Storage bucket.
+type GCSLease struct {
+	// Bucket is the bucket's name. Required with type gcs_lease.
+	Bucket string `key:"bucket"`
+	// ObjectName of the lease object. Default sf2loki/leader.lease. The objects
+	// ObjectName.request and ObjectName.drill belong to the lease as well.
+	ObjectName string `key:"object_name"`
+	// ServiceFile is the path of a service account key. Default: application
+	// default credentials.
+	ServiceFile string `key:"service_file,optional"`
+	// EndpointURL of an emulator: http(s), without credentials.
+	EndpointURL string `key:"endpoint_url,optional"`
+	// TTL is how long a lease stays valid after its last renewal. Default 15 s.
+	TTL time.Duration `key:"ttl"`
+	// RenewInterval is the time between two renewals, at least 1 s: the store
+	// accepts one write of an object in a second. Default 5 s.
+	RenewInterval time.Duration `key:"renew_interval"`
+	// PollInterval is the time between a standby's reads. Default 1 s.
+	PollInterval time.Duration `key:"poll_interval"`
+	// HolderID names this replica for people. Default: chosen by the caller.
+	HolderID string `key:"holder_id"`
+}
+
+// K8sLease is a Kubernetes Lease object.
+type K8sLease struct {
+	// Namespace of the Lease. Default "default".
+	Namespace string `key:"namespace"`
+	// Name of the Lease. Default sf2loki-leader.
+	Name string `key:"name"`
+	// Identity names this replica for people. Default: chosen by the caller.
+	Identity string `key:"identity"`
+	// LeaseDuration is how long a lease stays valid after its last renewal.
+	// Default 30 s.
+	LeaseDuration time.Duration `key:"lease_duration"`
+	// RenewInterval is the time between two renewals. Default 10 s.
+	RenewInterval time.Duration `key:"renew_interval"`
+	// Kubeconfig is the path of a kubeconfig file. Default: in-cluster.
+	Kubeconfig string `key:"kubeconfig,optional"`
+}
+
+// State is the section state: where the checkpoint document is.
+type State struct {
+	// Store is file (default), s3, gcs or none. With an object or Kubernetes
+	// lease it has to be given explicitly.
+	Store string `key:"store"`
+	// File is used with store file.
+	File StateFile `key:"file"`
+	// S3 is used with store s3.
+	S3 StateS3 `key:"s3"`
+	// GCS is used with store gcs.
+	GCS StateGCS `key:"gcs"`
+}
+
+// StateFile is a checkpoint document in a file.
+type StateFile struct {
+	// Path of the document. Default /var/lib/sf2loki/state.json.
+	Path string `key:"path"`
+	// Shared declares that every replica mounts the file system of Path. Without
+	// it an object or Kubernetes lease refuses the store. Default false.
+	Shared bool `key:"shared"`
+}
+
+// StateS3 is a checkpoint document in an S3 bucket.
+type StateS3 struct {
+	// Bucket is the bucket's name. Required with store s3.
+	Bucket string `key:"bucket"`
+	// Key of the document. Default sf2loki/state.json.
+	Key string `key:"key"`
+	// Region of the bucket. Default: what the AWS SDK finds.
+	Region string `key:"region,optional"`
+	// EndpointURL of a store other than AWS: http(s), without credentials.
+	EndpointURL string `key:"endpoint_url,optional"`
+}
+
+// StateGCS is a checkpoint document in a Google Cloud Storage bucket.
+type StateGCS struct {
+	// Bucket is the bucket's name. Required with store gcs.
+	Bucket string `key:"bucket"`
+	// ObjectName of the document. Default sf2loki/state.json.
+	ObjectName string `key:"object_name"`
+	// ServiceFile is the path of a service account key. Default: application
+	// default credentials.
+	ServiceFile string `key:"service_file,optional"`
+	// EndpointURL of an emulator: http(s), without credentials.
+	EndpointURL string `key:"endpoint_url,optional"`
+}
+
+// Service is the section service.
+type Service struct {
+	// HealthAddr is host:port of the health and metrics server. An empty host
+	// means every interface, port 0 a free one. Default ":8080".
+	HealthAddr string `key:"health_addr"`
+	// ShutdownGrace is what the work gets to drain after a requested stop. Zero
+	// means none. Default 25 s.
+	ShutdownGrace time.Duration `key:"shutdown_grace"`
+	// LogLevel is debug, info, warning, warn, error or critical, in lower case.
+	// Default info.
+	LogLevel string `key:"log_level"`
+	// LogFormat is json (default) or logfmt.
+	LogFormat string `key:"log_format"`
+	// PlatformStopWindow is the time from SIGTERM to SIGKILL that the platform
+	// grants; draining is cut to fit into it. Default 0: unknown.
+	PlatformStopWindow time.Duration `key:"platform_stop_window"`
+	// UnreadyAfterSinkFailing is sf2loki's own; only its form is checked here.
+	// Default 15 m.
+	UnreadyAfterSinkFailing time.Duration `key:"unready_after_sink_failing"`
+	// Telemetry is sf2loki's own and is not read here.
+	Telemetry Opaque `key:"telemetry"`
+}
+
+// Opaque is a section that belongs to sf2loki. Only its presence is known: what
+// was never read cannot be logged.
+type Opaque struct {
+	// Given tells whether the file or the environment has the section.
+	Given bool
+}
+
+// Workload is the section workload.
+type Workload struct {
+	// Command is the program and its arguments, run without a shell. Empty: the
+	// command line gives it, or there is none. ${NAME} in it is replaced from
+	// the environment when the file is read, as everywhere.
+	Command []string `key:"command"`
+	// StopGrace is what the command gets to end by itself once the lease could
+	// not be renewed. Default 0: derived from the ttl.
+	StopGrace time.Duration `key:"stop_grace"`
+}
+
+// IsSet tells whether the file or the environment gave the dotted key, or a key
+// below it, so that an explicit value can be told from an equal default.
+func (c *Config) IsSet(key string) bool {
+	_, ok := c.set[key]
+	return ok
+}
+
+// defaults are sf2loki's, and for what sf2loki does not have, ours.
+func defaults() *Config {
+	const (
+		stateObject = "sf2loki/state.json"
+		leaseObject = "sf2loki/leader.lease"
+	)
+	return &Config{
+		Coordinate: Coordinate{
+			Type: TypeNoop,
+			FileLease: FileLease{
+				Path: "/var/lib/sf2loki/leader.lease",
+				TTL:  30 * time.Second, RenewInterval: 10 * time.Second, PollInterval: time.Second,
+			},
+			S3Lease: S3Lease{
+				Key: leaseObject,
+				TTL: 15 * time.Second, RenewInterval: 5 * time.Second, PollInterval: time.Second,
+			},
+			GCSLease: GCSLease{
+				ObjectName: leaseObject,
+				TTL:        15 * time.Second, RenewInterval: 5 * time.Second, PollInterval: time.Second,
+			},
+			K8sLease: K8sLease{
+				Namespace: "default", Name: "sf2loki-leader",
+				LeaseDuration: 30 * time.Second, RenewInterval: 10 * time.Second,
+			},
+		},
+		State: State{
+			Store: StoreFile,
+			File:  StateFile{Path: "/var/lib/sf2loki/state.json"},
+			S3:    StateS3{Key: stateObject},
+			GCS:   StateGCS{ObjectName: stateObject},
+		},
+		Service: Service{
+			HealthAddr: ":8080", ShutdownGrace: 25 * time.Second,
+			LogLevel: "info", LogFormat: "json",
+			UnreadyAfterSinkFailing: 15 * time.Minute,
+		},
+		set:     map[string]origin{},
+		sf2loki: map[string]origin{},
+	}
+}
