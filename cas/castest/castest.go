@@ -23,11 +23,7 @@ const patience = time.Minute
 // Run reach the same store and the same bucket. It may use its t to fail and to
 // register clean-up; Run closes the buckets itself.
 func Run(t *testing.T, open func(t *testing.T) cas.Bucket) {
-	s := &suite{open: open, prefix: "castest/" + token() + "/"}
-	for _, c := range []struct {
-		name string
-		run  func(*testing.T, *suite)
-	}{
+	run(t, open, []check{
 		{"absent object is NotFound", absentIsNotFound},
 		{"created object is loaded with its version", createdIsLoaded},
 		{"create on an existing object is Conflict and changes nothing", createOnExisting},
@@ -42,11 +38,29 @@ func Run(t *testing.T, open func(t *testing.T) cas.Bucket) {
 		{"any key is one object", keys},
 		{"one of 64 creators wins", oneCreatorWins},
 		{"one of 64 replacers wins each round", oneReplacerWins},
-		{"load never mixes two writes", loadIsOneWrite},
+		{"load never pairs a version with older data", loadNotOlder},
 		{"ended context is Ambiguous at once", endedContext},
 		{"errors say what, where and why", errorsAreComplete},
 		{"registers of a closed bucket fail", closedBucket},
-	} {
+	})
+}
+
+// Exact checks what package cas promises beyond what is needed for safety: data
+// and version of a Load come from one write even while others write. A store that
+// looks them up one after the other may show newer data beside an older version,
+// which Run lets pass; versitygw 1.8.0 does.
+func Exact(t *testing.T, open func(t *testing.T) cas.Bucket) {
+	run(t, open, []check{{"load never mixes two writes", loadIsOneWrite}})
+}
+
+type check struct {
+	name string
+	run  func(*testing.T, *suite)
+}
+
+func run(t *testing.T, open func(*testing.T) cas.Bucket, checks []check) {
+	s := &suite{open: open, prefix: "castest/" + token() + "/"}
+	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) { c.run(t, s) })
 	}
 }

@@ -8,9 +8,10 @@
 // # What it shows
 //
 // That the register is a compare-and-swap register, also when many clients write
-// at once from separately opened buckets; that data and version come from one
-// write; that absence, conflict and the end of a context are told apart; and
-// that errors can be acted on. Each check is a subtest named after the behaviour.
+// at once from separately opened buckets; that a version never comes with data
+// older than it; that absence, conflict and the end of a context are told apart;
+// and that errors can be acted on. Each check is a subtest named after the
+// behaviour. [Exact] is apart, because not every sound store passes it.
 //
 // # What it does not show
 //

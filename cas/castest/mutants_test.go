@@ -78,7 +78,7 @@ var mutants = map[string]struct {
 		},
 	},
 	"version comes from a second read": {
-		"load_never_mixes_two_writes",
+		"load_never_pairs_a_version_with_older_data",
 		func(r cas.Register) cas.Register {
 			return mutant{Register: r, load: func(ctx context.Context) (cas.Value, error) {
 				v, err := r.Load(ctx)
@@ -93,6 +93,25 @@ var mutants = map[string]struct {
 					runtime.Gosched()
 				}
 				return cas.Value{Data: v.Data, Version: again.Version}, nil
+			}}
+		},
+	},
+	"data comes from a second read": {
+		"load_never_mixes_two_writes",
+		func(r cas.Register) cas.Register {
+			return mutant{Register: r, load: func(ctx context.Context) (cas.Value, error) {
+				v, err := r.Load(ctx)
+				if err != nil {
+					return v, err
+				}
+				again := v
+				for i := 0; i < 1e5 && again.Version == v.Version; i++ {
+					if again, err = r.Load(ctx); err != nil {
+						return again, err
+					}
+					runtime.Gosched()
+				}
+				return cas.Value{Data: again.Data, Version: v.Version}, nil
 			}}
 		},
 	},
@@ -194,12 +213,14 @@ const mutantEnv = "SF2LOKI_HA_CASTEST_MUTANT"
 func TestMutant(t *testing.T) {
 	store := mem.New()
 	m, broken := mutants[os.Getenv(mutantEnv)]
-	castest.Run(t, func(*testing.T) cas.Bucket {
+	open := func(*testing.T) cas.Bucket {
 		if !broken {
 			return store.Open()
 		}
 		return mutantBucket{Bucket: store.Open(), mutate: m.mutate}
-	})
+	}
+	castest.Run(t, open)
+	castest.Exact(t, open)
 }
 
 func TestSuiteCatchesBrokenStores(t *testing.T) {

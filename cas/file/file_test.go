@@ -19,7 +19,9 @@ import (
 
 func TestConformance(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "yet", "there")
-	castest.Run(t, func(*testing.T) cas.Bucket { return file.Open(dir) })
+	open := func(*testing.T) cas.Bucket { return file.Open(dir) }
+	castest.Run(t, open)
+	castest.Exact(t, open)
 }
 
 func class(t *testing.T, what string, err error, want cas.Class) *cas.Error {

@@ -10,7 +10,9 @@ import (
 
 func TestConformance(t *testing.T) {
 	store := mem.New()
-	castest.Run(t, func(t *testing.T) cas.Bucket { return store.Open() })
+	open := func(t *testing.T) cas.Bucket { return store.Open() }
+	castest.Run(t, open)
+	castest.Exact(t, open)
 }
 
 func TestDataIsCopiedInAndOut(t *testing.T) {
