@@ -40,6 +40,7 @@ func Main(args []string) int {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		runtime.LockOSThread() // priority is per thread, see fire
 		g.run()
 	}()
 	// Forking has a thread of its own because it can hang: the caller of vfork

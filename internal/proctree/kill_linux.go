@@ -31,26 +31,29 @@ func Kill(procs []Process, spare ...int) int {
 	// 1. By group. The kernel refuses fork to a process with a signal pending
 	//    and adds a new process to its group under the same lock, so nothing
 	//    that stays in its group escapes this call, however fast it forks.
-	done := map[int]bool{0: true, 1: true, unix.Getpgrp(): true}
+	spared := map[int]bool{0: true, 1: true, unix.Getpgrp(): true}
 	for _, pid := range spare {
 		if group, err := unix.Getpgid(pid); err == nil {
-			done[group] = true
+			spared[group] = true
 		}
 	}
-	for _, p := range procs {
-		if !done[p.Group] && same(p) {
-			done[p.Group] = true
-			_ = unix.Kill(-p.Group, unix.SIGKILL)
-		}
-	}
-	// 2. One by one: those in a spared group, and those that changed group.
+	killed := make(map[int]bool)
 	alive := 0
 	for _, p := range procs {
-		if p.Dead() {
-			continue
+		if !p.Dead() {
+			alive++
 		}
-		alive++
-		_ = Signal(p, unix.SIGKILL)
+		if !spared[p.Group] && !killed[p.Group] && same(p) {
+			killed[p.Group] = unix.Kill(-p.Group, unix.SIGKILL) == nil
+		}
+	}
+	// 2. One by one: those in a spared group, and those whose group is gone
+	//    because they changed it. One that changed it a moment ago and whose
+	//    old group lives is found by the next round.
+	for _, p := range procs {
+		if !p.Dead() && !killed[p.Group] {
+			_ = Signal(p, unix.SIGKILL)
+		}
 	}
 	return alive
 }
