@@ -1,0 +1,256 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/checkpoint"
+	"github.com/sf2loki/sf2loki-ha/coordinator"
+	"github.com/sf2loki/sf2loki-ha/internal/config"
+	"github.com/sf2loki/sf2loki-ha/internal/server"
+	"github.com/sf2loki/sf2loki-ha/internal/supervise"
+	"github.com/sf2loki/sf2loki-ha/internal/telemetry"
+)
+
+// shutdownServer bounds the end of the health server.
+const shutdownServer = 2 * time.Second
+
+// SetupError is something that is wrong before the election begins and that
+// trying again does not repair: the caller exits with 2.
+type SetupError struct{ Err error }
+
+func (e *SetupError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *SetupError) Unwrap() error { return e.Err }
+
+// Options says what to assemble.
+type Options struct {
+	// Config is the validated configuration.
+	Config *config.Config
+	// ConfigFile is its path, handed to the command; "" if there is none.
+	ConfigFile string
+	// Command is the work; empty means the reference coordinator, which holds
+	// terms and shows them.
+	Command []string
+	// Version labels the build metric and the record.
+	Version string
+	// Log gets one line per transition.
+	Log *slog.Logger
+}
+
+// Replica is one assembled process. Create it with New, Run it once.
+type Replica struct {
+	opts    Options
+	log     *slog.Logger
+	clients clients
+	coord   coordinator.Coordinator
+	metrics *telemetry.Metrics
+	server  *server.Server
+	work    *work
+}
+
+// New assembles a replica. It sends no request. After an error everything that
+// was opened is closed again.
+func New(ctx context.Context, opts Options) (_ *Replica, err error) {
+	r := &Replica{opts: opts, log: opts.Log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.clients.Close())
+		}
+	}()
+	cfg := opts.Config
+	r.metrics = telemetry.New(opts.Version, r.state)
+	election := cfg.Election(r.identity())
+	election.Revision = opts.Version
+
+	if err := r.openWork(ctx, election); err != nil {
+		return nil, err
+	}
+	if err := r.openCoordinator(ctx, election); err != nil {
+		return nil, err
+	}
+	r.server = server.New(server.Config{
+		Addr: cfg.Service.HealthAddr, Status: r.readiness, Stuck: r.stuck, Metrics: r.metrics.Handler(), Log: r.log,
+	})
+	return r, nil
+}
+
+// identity names this replica for people. The hostname alone may be the same
+// everywhere (Cloud Run says localhost); the incarnation tells replicas apart.
+func (r *Replica) identity() string {
+	if id := r.opts.Config.HolderID(); id != "" {
+		return id
+	}
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown-host"
+	}
+	return host
+}
+
+// openWork prepares what a leader does.
+func (r *Replica) openWork(ctx context.Context, election coordinator.Config) error {
+	cfg := r.opts.Config
+	reg, err := r.clients.state(ctx, cfg.State)
+	if err != nil {
+		return &SetupError{err}
+	}
+	effective := election.WithDefaults()
+	r.work = &work{sealWithin: effective.TTL / 2}
+	if reg != nil {
+		lease, ttl := cfg.LeaseObject(), effective.TTL
+		if cfg.Coordinate.Type == config.TypeNoop {
+			lease, ttl = "", 0
+		}
+		r.work.state = checkpoint.Open(r.metrics.Instrument(reg),
+			checkpoint.WithLease(lease, ttl), checkpoint.WithCallTimeout(effective.CallTimeout), checkpoint.WithLogger(r.log),
+			checkpoint.WithObserver(checkpoint.Observer{Settled: r.metrics.Settled}))
+		r.work.afterSeal = StateWriteInterval(cfg.State)
+	}
+	if len(r.opts.Command) == 0 {
+		return nil
+	}
+	env := []string{}
+	if r.opts.ConfigFile != "" {
+		path, err := filepath.Abs(r.opts.ConfigFile)
+		if err != nil {
+			return &SetupError{fmt.Errorf("find the configuration file: %w", err)}
+		}
+		env = append(env, supervise.EnvConfig+"="+path)
+	}
+	sup := supervise.Config{
+		Command: r.opts.Command, Env: env, StopGrace: effective.StopGrace, KillMargin: effective.KillMargin, Logger: r.log,
+		Started: func(int) {
+			r.metrics.WorkStarted()
+			r.work.running.Store(true)
+		},
+		Stopping: func(error) { r.work.running.Store(false) },
+		Ended: func(o supervise.Outcome) {
+			r.work.running.Store(false)
+			r.metrics.WorkExited(o.Kind.String())
+		},
+	}
+	if err := supervise.LookPath(sup); err != nil {
+		return &SetupError{err}
+	}
+	if r.work.supervisor, err = supervise.New(sup); err != nil {
+		return &SetupError{err}
+	}
+	return nil
+}
+
+// openCoordinator prepares the election.
+func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Config) error {
+	reg, err := r.clients.lease(ctx, r.opts.Config.Coordinate)
+	if err != nil {
+		return &SetupError{err}
+	}
+	var fence coordinator.FenceReader
+	if r.work.state != nil {
+		fence = floor{r.work.state}
+	}
+	log := coordinator.LogTo(r.log)
+	if reg == nil {
+		r.coord = coordinator.NewNoop(fence, r.observe, log)
+		return nil
+	}
+	election.Lease = r.opts.Config.LeaseObject()
+	opts := []coordinator.Option{coordinator.WithObserver(r.observe), coordinator.WithObserver(log)}
+	if fence != nil {
+		opts = append(opts, coordinator.WithFence(fence))
+	}
+	e, err := coordinator.New(coordinator.FromRegister(r.metrics.Instrument(reg)), election, opts...)
+	if err != nil {
+		return &SetupError{err}
+	}
+	r.coord = e
+	return nil
+}
+
+// observe counts what the election says.
+func (r *Replica) observe(e coordinator.Event) {
+	switch e.Kind {
+	case coordinator.Requested:
+		return // the instrumented register counts requests
+	case coordinator.WriteSettled:
+		r.metrics.Settled()
+	}
+	r.metrics.Transition(string(e.Kind))
+}
+
+// Run serves health and competes until ctx ends, then gives everything back.
+// It returns nil after a requested stop.
+func (r *Replica) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, r.clients.Close()) }()
+	if err := r.server.Start(); err != nil {
+		return &SetupError{err}
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownServer)
+		defer cancel()
+		err = errors.Join(err, r.server.Shutdown(stop))
+	}()
+	r.log.Info("started", "version", r.opts.Version, "lease", r.opts.Config.LeaseObject(), "checkpoints", r.opts.Config.StateObject(),
+		"identity", r.identity(), "health_addr", r.server.Addr(), "command", firstWord(r.opts.Command))
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case err := <-r.server.Failed():
+			// Without health nothing could restart or route to this replica.
+			cancel(fmt.Errorf("health server: %w", err))
+		case <-ctx.Done():
+		}
+	}()
+	if err := r.coord.Run(ctx, r.work.lead); err != nil {
+		return err
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// firstWord names the command in logs; its arguments may hold secrets.
+func firstWord(command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	return command[0]
+}
+
+// state is what the metrics show, computed when they are scraped.
+func (r *Replica) state() telemetry.State {
+	s := r.coord.Status()
+	return telemetry.State{
+		Leader: s.Role != coordinator.RoleStandby, Epoch: max(s.Epoch, s.Observed.Epoch), LeaseAge: s.Unchanged,
+		Remaining: s.Remaining, WorkRunning: r.work.running.Load(),
+	}
+}
+
+// readiness answers /readyz: leading, and the work runs.
+func (r *Replica) readiness() server.Status {
+	s := r.coord.Status()
+	switch {
+	case s.Role == coordinator.RoleLeader && r.work.running.Load():
+		return server.Status{Ready: true}
+	case s.Role == coordinator.RoleLeader || !s.Known:
+		return server.Status{Reason: server.NotReady}
+	}
+	return server.Status{Reason: server.Standby}
+}
+
+// stuck answers /healthz.
+func (r *Replica) stuck() error {
+	if e, ok := r.coord.(*coordinator.Elector); ok {
+		return e.Stuck()
+	}
+	return nil
+}
