@@ -237,8 +237,8 @@ func (m *machine) onWorkEnded(err error, floor int64) {
 		if m.now.Sub(m.term.started) >= time.Minute {
 			m.strikes = 0
 		}
-		m.outUntil = m.now.Add(min(maxStayOut, m.cfg.TTL<<min(m.strikes, 6)))
 		m.strikes++
+		m.outUntil = m.now.Add(min(maxStayOut, m.cfg.TTL<<min(m.strikes, 6)))
 	} else {
 		m.strikes = 0
 	}
