@@ -2,9 +2,13 @@ package s3_test
 
 import (
 	"errors"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/cas/castest"
@@ -59,6 +63,26 @@ func TestConformanceOnVersitygw(t *testing.T) {
 		}
 		return b
 	})
+}
+
+// The store inside "make demo".
+func TestConformanceOnGofakes3(t *testing.T) {
+	isolate(t)
+	backend := s3mem.New()
+	if err := backend.CreateBucket("bkt"); err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(gofakes3.New(backend).Server())
+	t.Cleanup(srv.Close)
+	open := func(t *testing.T) cas.Bucket {
+		b, err := s3.Open(t.Context(), s3.Config{Bucket: "bkt", EndpointURL: srv.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	castest.Run(t, open)
+	castest.Exact(t, open)
 }
 
 func TestMissingBucketIsNeverAMissingObject(t *testing.T) {

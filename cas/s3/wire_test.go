@@ -391,6 +391,23 @@ func TestAWSItselfIsAddressedByHostAndRegion(t *testing.T) {
 	}
 }
 
+func TestACustomEndpointIsAddressedPathStyle(t *testing.T) {
+	isolate(t)
+	var got []*http.Request
+	b := open(t, s3.Config{Bucket: "bkt", EndpointURL: "https://user:hunter2@store.example:9000/base/", HTTPClient: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		got = append(got, r)
+		return nil, errors.New("no network in tests")
+	})}})
+	_, err := b.Register(key).Load(t.Context())
+	checkClass(t, err, cas.Ambiguous, "load", b.Register(key))
+	if len(got) != 1 || got[0].URL.Host != "store.example:9000" || got[0].URL.Path != "/base/bkt/"+key || got[0].URL.User != nil {
+		t.Fatalf("requests: %v", got)
+	}
+	if a := got[0].Header.Get("Authorization"); !strings.Contains(a, "/us-east-1/s3/") {
+		t.Errorf("signed for another region than the default: %q", a)
+	}
+}
+
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
