@@ -63,20 +63,12 @@ func newRoot() *cobra.Command {
 		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          noArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(newRun(), newCanary())
-	// Everything cobra itself refuses is a usage error.
-	unknown := root.Args
-	root.Args = func(cmd *cobra.Command, args []string) error {
-		if err := unknown(cmd, args); err != nil {
-			return &usageError{err}
-		}
-		return nil
-	}
 	return root
 }

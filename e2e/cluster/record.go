@@ -14,7 +14,7 @@ type Act struct {
 	Epoch int64  `json:"epoch"`
 	Term  string `json:"term"`
 	PID   int    `json:"pid"`
-	Event string `json:"event"` // "" for a numbered record
+	Event string `json:"event"`
 
 	Replica string `json:"-"`
 }
@@ -31,7 +31,7 @@ func newHistory() *History { return &History{more: make(chan struct{})} }
 // add parses a line of a canary; lines that are not acts are ignored.
 func (h *History) add(replica string, line []byte) (Act, bool) {
 	var a Act
-	if json.Unmarshal(line, &a) != nil || a.Boot == 0 || a.Event != "" {
+	if json.Unmarshal(line, &a) != nil || a.Event != "record" {
 		return a, false
 	}
 	a.Replica = replica
