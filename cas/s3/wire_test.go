@@ -264,6 +264,25 @@ func TestSilenceEndsWithTheContext(t *testing.T) {
 	}
 }
 
+// net/http re-sends some requests by itself when a reused connection fails.
+func TestAWriteIsNotSentAgainWhenAReusedConnectionFails(t *testing.T) {
+	isolate(t)
+	for _, op := range ops[1:] {
+		t.Run(op.name, func(t *testing.T) {
+			srv := wiretest.Start(t, wiretest.Respond(200, "", "ETag: "+etag), wiretest.ResetAfterRequest())
+			r := open(t, s3.Config{Bucket: "bkt", EndpointURL: srv.URL()}).Register(key)
+			if _, err := op.run(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			_, err := op.run(t.Context(), r)
+			class(t, op.name, err, cas.Ambiguous)
+			if n := srv.Attempts(); n != 2 {
+				t.Errorf("%d attempts, want 2", n)
+			}
+		})
+	}
+}
+
 func TestUnreachableEndpointIsAmbiguous(t *testing.T) {
 	isolate(t)
 	for _, op := range ops {

@@ -12,7 +12,9 @@ import (
 //
 // Not following is the safe side. A signed request that is sent to another host
 // discloses its signature, and a second request after the first is exactly what
-// makes a 412 that we caused look like somebody else's.
+// makes a 412 that we caused look like somebody else's. (net/http itself sends a
+// GET again if the idle connection it chose turns out to be dead. It does not do
+// that with a request that has a body once a byte of it was written.)
 func Client(base *http.Client) *http.Client {
 	c := &http.Client{}
 	if base != nil {

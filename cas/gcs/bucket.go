@@ -1,0 +1,143 @@
+package gcs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+
+	"cloud.google.com/go/storage"
+
+	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/cas/internal/wire"
+)
+
+var (
+	errClosed    = errors.New("bucket is closed")
+	errNoVersion = errors.New("the answer is a success without a generation")
+	errTooLarge  = fmt.Errorf("larger than %d bytes", cas.MaxSize)
+)
+
+// Bucket is an opened bucket.
+type Bucket struct {
+	name   string
+	client *storage.Client
+	http   *http.Client // below the library
+	closed atomic.Bool
+}
+
+// Register returns the object of that name.
+func (b *Bucket) Register(name string) cas.Register { return &register{bucket: b, name: name} }
+
+// Close closes the client and its idle connections and makes the registers of
+// this bucket fail.
+func (b *Bucket) Close() error {
+	b.closed.Store(true)
+	b.http.CloseIdleConnections()
+	return b.client.Close()
+}
+
+type register struct {
+	bucket *Bucket
+	name   string
+}
+
+func (r *register) Describe() string { return "gs://" + r.bucket.name + "/" + r.name }
+
+func (r *register) object() *storage.ObjectHandle {
+	return r.bucket.client.Bucket(r.bucket.name).Object(r.name)
+}
+
+func (r *register) Load(ctx context.Context) (cas.Value, error) {
+	return call(ctx, r, "load", func(ctx context.Context) (cas.Value, error) {
+		v, err := r.read(ctx)
+		if isBare404(err) {
+			return cas.Value{}, r.whatIsMissing(ctx, err)
+		}
+		return v, err
+	})
+}
+
+func (r *register) read(ctx context.Context) (cas.Value, error) {
+	ctx, a := newAttempt(ctx)
+	in, err := r.object().NewReader(ctx)
+	if err != nil {
+		return cas.Value{}, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, cas.MaxSize+1))
+	if cut := a.truncated(); cut != nil {
+		return cas.Value{}, fmt.Errorf("read body: %w", cut)
+	}
+	switch {
+	case err != nil: // such as a checksum that does not fit
+		return cas.Value{}, fmt.Errorf("read body: %w", err)
+	case len(data) > cas.MaxSize:
+		return cas.Value{}, errTooLarge
+	case in.Attrs.Generation <= 0:
+		return cas.Value{}, errNoVersion
+	}
+	return cas.Value{Data: data, Version: version(in.Attrs.Generation)}, nil
+}
+
+func (r *register) Create(ctx context.Context, data []byte) (cas.Version, error) {
+	return r.put(ctx, "create", data, storage.Conditions{DoesNotExist: true})
+}
+
+func (r *register) Replace(ctx context.Context, data []byte, old cas.Version) (cas.Version, error) {
+	generation, err := strconv.ParseInt(string(old), 10, 64)
+	if err != nil || generation <= 0 || version(generation) != old {
+		// No object has such a version, and 0 would be sent as no condition at all.
+		return call(ctx, r, "replace", func(context.Context) (cas.Version, error) { return "", cas.Conflict })
+	}
+	return r.put(ctx, "replace", data, storage.Conditions{GenerationMatch: generation})
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (r *register) put(ctx context.Context, op string, data []byte, condition storage.Conditions) (cas.Version, error) {
+	data = bytes.Clone(data) // an abandoned request may still read it
+	return call(ctx, r, op, func(ctx context.Context) (cas.Version, error) {
+		ctx, _ = newAttempt(ctx)
+		w := r.object().If(condition).NewWriter(ctx)
+		w.ContentType = "application/json"
+		w.CacheControl = "no-store" // a cached lease is a stale one
+		// More than the document: it fits into one chunk, which is one request, and
+		// the buffer is not the default's 16 MiB.
+		w.ChunkSize = len(data) + 1
+		w.CRC32C, w.SendCRC32C = crc32.Checksum(data, castagnoli), true
+
+		_, werr := w.Write(data)
+		err := w.Close() // the verdict; a failed Write only says that Close will fail
+		if err == nil {
+			err = werr
+		}
+		if err != nil {
+			return "", err
+		}
+		if attrs := w.Attrs(); attrs != nil && attrs.Generation > 0 {
+			return version(attrs.Generation), nil
+		}
+		return "", errNoVersion
+	})
+}
+
+func version(generation int64) cas.Version { return cas.Version(strconv.FormatInt(generation, 10)) }
+
+// call bounds f by ctx and gives its error a class.
+func call[T any](ctx context.Context, r *register, op string, f func(context.Context) (T, error)) (T, error) {
+	var zero T
+	if r.bucket.closed.Load() {
+		return zero, r.failure(ctx, op, errClosed)
+	}
+	v, err := wire.Call(ctx, f)
+	if err != nil {
+		return zero, r.failure(ctx, op, err)
+	}
+	return v, nil
+}

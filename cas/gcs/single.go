@@ -1,0 +1,80 @@
+package gcs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// single lets one request through for each attempt. The library has three ways
+// to send more than one, each with its own switch; a second request would hide
+// the fate of the first.
+type single struct{ base http.RoundTripper }
+
+var errSecondRequest = errors.New("the client library wanted to send a second request")
+
+// attempt is one request to be sent.
+type attempt struct {
+	mu   sync.Mutex
+	sent bool
+	cut  error // why the body of the answer ended early
+}
+
+type attemptKey struct{}
+
+// newAttempt returns a context in which one request may be sent.
+func newAttempt(ctx context.Context) (context.Context, *attempt) {
+	a := &attempt{}
+	return context.WithValue(ctx, attemptKey{}, a), a
+}
+
+func (t *single) RoundTrip(req *http.Request) (*http.Response, error) {
+	a, _ := req.Context().Value(attemptKey{}).(*attempt)
+	if a == nil || !a.begin() {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, errSecondRequest
+	}
+	resp, err := t.base.RoundTrip(req)
+	if resp != nil && resp.Body != nil {
+		resp.Body = &body{ReadCloser: resp.Body, attempt: a}
+	}
+	return resp, err
+}
+
+func (a *attempt) begin() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	first := !a.sent
+	a.sent = true
+	return first
+}
+
+// truncated is the error that ended the body early, or nil.
+func (a *attempt) truncated() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cut
+}
+
+// body remembers a failed read: the library replaces it by the error of its
+// attempt to go on.
+type body struct {
+	io.ReadCloser
+	attempt *attempt
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.attempt.mu.Lock()
+		if b.attempt.cut == nil {
+			b.attempt.cut = err
+		}
+		b.attempt.mu.Unlock()
+	}
+	return n, err
+}
