@@ -76,10 +76,8 @@ func (d *demo) round(ctx context.Context, how syscall.Signal, i, of int) (time.D
 	if !d.standby.AwaitReady("standby", 20*time.Second) {
 		return 0, fmt.Errorf("replica %s is not a standby", d.standby.Name)
 	}
-	epoch := int64(0)
-	if acts := d.cluster.History().Acts(); len(acts) > 0 {
-		epoch = acts[len(acts)-1].Epoch
-	}
+	acts := d.cluster.History().Acts()
+	epoch := acts[len(acts)-1].Epoch
 	label, verb := "kill", "SIGKILL"
 	if how == syscall.SIGTERM {
 		label, verb = "stop", "SIGTERM"
@@ -100,7 +98,8 @@ func (d *demo) round(ctx context.Context, how syscall.Signal, i, of int) (time.D
 	if how == syscall.SIGTERM && d.leader.ExitCode() != 0 {
 		return 0, fmt.Errorf("replica %s ended with status %d after a requested stop", d.leader.Name, d.leader.ExitCode())
 	}
-	d.show.say(next.Replica, "leads at epoch %d after %.2fs, its canary goes on with record %d", next.Epoch, took.Seconds(), next.N)
+	d.show.say(next.Replica, "leads at epoch %d after %.2fs, its canary goes on with record %d (%d written twice)",
+		next.Epoch, took.Seconds(), next.N, repeated(d.cluster.History().Acts(), next))
 
 	name := d.leader.Name
 	d.leader = d.standby
@@ -111,6 +110,17 @@ func (d *demo) round(ctx context.Context, how syscall.Signal, i, of int) (time.D
 	d.standby = fresh
 	d.show.say(name, "back as standby   (supervisor pid %d)", fresh.PID())
 	return took, nil
+}
+
+// repeated is how many records of earlier terms the successor writes again.
+func repeated(acts []cluster.Act, next cluster.Act) int64 {
+	var last int64
+	for _, a := range acts {
+		if a.Epoch < next.Epoch {
+			last = max(last, a.N)
+		}
+	}
+	return max(0, last-next.N+1)
 }
 
 func pause(ctx context.Context, d time.Duration) error {
