@@ -1,6 +1,7 @@
 package supervise_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/sf2loki/sf2loki-ha/coordinator"
@@ -10,13 +11,15 @@ import (
 
 func TestNotReadyComesBeforeTheSignal(t *testing.T) {
 	file := tempFile(t)
-	called, release := make(chan error, 1), make(chan struct{})
+	called, held := make(chan error, 1), make(chan struct{})
 	w := start(t, far(), guardtest.Program("tidy", file, "1ms"), func(c *supervise.Config) {
 		c.Stopping = func(cause error) {
 			called <- cause
-			<-release
+			<-held
 		}
 	})
+	release := sync.OnceFunc(func() { close(held) })
+	t.Cleanup(release) // before the run is waited for, if the test fails
 	w.ready(1)
 	w.cancel(coordinator.ErrStopping)
 	if cause := <-called; cause != coordinator.ErrStopping {
@@ -25,7 +28,7 @@ func TestNotReadyComesBeforeTheSignal(t *testing.T) {
 	// As long as the hook has not returned the child works undisturbed.
 	before := len(guardtest.Acts(t, file))
 	guardtest.Eventually(t, "ten more acts", func() bool { return len(guardtest.Acts(t, file)) > before+10 })
-	close(release)
+	release()
 	w.expect(supervise.Stopped)
 }
 
