@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"net/http"
 	"strconv"
@@ -98,8 +97,6 @@ func (r *register) Replace(ctx context.Context, data []byte, old cas.Version) (c
 	return r.put(ctx, "replace", data, storage.Conditions{GenerationMatch: generation})
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 func (r *register) put(ctx context.Context, op string, data []byte, condition storage.Conditions) (cas.Version, error) {
 	data = bytes.Clone(data) // an abandoned request may still read it
 	return call(ctx, r, op, func(ctx context.Context) (cas.Version, error) {
@@ -107,10 +104,9 @@ func (r *register) put(ctx context.Context, op string, data []byte, condition st
 		w := r.object().If(condition).NewWriter(ctx)
 		w.ContentType = "application/json"
 		w.CacheControl = "no-store" // a cached lease is a stale one
-		// More than the document: it fits into one chunk, which is one request, and
-		// the buffer is not the default's 16 MiB.
+		// More than the document: it fits into one chunk, which is one request with
+		// its checksum in front, and the buffer is not the default's 16 MiB.
 		w.ChunkSize = len(data) + 1
-		w.CRC32C, w.SendCRC32C = crc32.Checksum(data, castagnoli), true
 
 		_, werr := w.Write(data)
 		err := w.Close() // the verdict; a failed Write only says that Close will fail
