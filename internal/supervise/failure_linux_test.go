@@ -215,6 +215,22 @@ func TestOrphansThatAreNotOfTheTreeLive(t *testing.T) {
 	}
 }
 
+func TestDeadGuardOfOneRunLeavesAnotherRunAlone(t *testing.T) {
+	first := start(t, far(), guardtest.Program("stubborn", tempFile(t)))
+	child := first.ready(1)["stubborn"]
+	file := tempFile(t)
+	second := start(t, far(), guardtest.Program("act", file))
+	second.ready(1)
+	if err := unix.Kill(parent(t, child), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	first.expect(supervise.GuardFailed)
+	before := len(guardtest.Acts(t, file))
+	guardtest.Eventually(t, "ten more acts of the second run", func() bool { return len(guardtest.Acts(t, file)) > before+10 })
+	second.cancel(errLost)
+	second.expect(supervise.KilledOnLoss)
+}
+
 func TestRenewalsKeepTheWorkAlive(t *testing.T) {
 	file := tempFile(t)
 	at := boottime.Now().Add(2 * time.Second)
