@@ -109,7 +109,10 @@ func (r *Replica) openWork(ctx context.Context, election coordinator.Config) err
 			lease, ttl = "", 0
 		}
 		r.work.state = checkpoint.Open(r.metrics.Instrument(reg),
-			checkpoint.WithLease(lease, ttl), checkpoint.WithCallTimeout(effective.CallTimeout), checkpoint.WithLogger(r.log),
+			checkpoint.WithLease(lease, ttl), checkpoint.WithLogger(r.log),
+			// The document may be a megabyte: longer than a call of the election,
+			// short enough for three rounds of a seal.
+			checkpoint.WithCallTimeout(max(effective.CallTimeout, r.work.sealWithin/3)),
 			checkpoint.WithObserver(checkpoint.Observer{Settled: r.metrics.Settled}))
 		r.work.afterSeal = StateWriteInterval(cfg.State)
 	}
