@@ -14,6 +14,8 @@
 //
 // # What it does not guarantee
 //
-// That the servers behave like the services they imitate: reference and limits
-// are in ../../docs/errors.md.
+// That the servers behave like the services they imitate. fake-gcs-server knows no
+// rate limit and no permissions and says "Not Found" for object and bucket alike;
+// versitygw may show newer data beside an older ETag while an object is being
+// overwritten, and has one user with every permission.
 package testservers
