@@ -10,7 +10,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: help build demo test lint unit tools nightly clean
+.PHONY: help build demo test lint unit tools nightly footprint clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ nightly: test ## what does not fit into CI
 	@$(BIN)/sf2loki-ha --version
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/demo ./e2e/cmd/demo
 	@$(BIN)/demo -binary $(BIN)/sf2loki-ha -rounds 20
+
+footprint: build ## what each dependency costs in size and memory
+	@$(GO) run ./internal/ci/footprint
 
 clean: ## remove what was built here
 	rm -rf bin .bin .cache

@@ -588,6 +588,37 @@ func TestAClaimThatLandsLateIsAdoptedOnlyWhileItsTimeLasts(t *testing.T) {
 	}
 }
 
+// The old leader's release is conditional: it changes nothing once another
+// replica has taken over (D1).
+func TestALoserNeverWritesOverItsSuccessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.replica("a", fast)
+		stuck := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			a.done <- a.elector.Run(ctx, func(ctx context.Context, _ *Term) error {
+				<-stuck
+				return nil
+			})
+		}()
+		sleep(7 * time.Second)
+		b := w.replica("b", fast).run()
+		a.reg.Plan(func(faultcas.Op, int) faultcas.Fault { return faultcas.Fault{Refuse: cas.Ambiguous} })
+		sleep(20 * time.Second) // b has taken over; a's work would not end
+		a.reg.Plan(nil)
+		cancel()
+		close(stuck)
+		if err := <-a.done; err != nil {
+			t.Error(err)
+		}
+		if rec := w.record(); rec.Holder != "b" || rec.State != Held || b.role() != RoleLeader || b.count(Lost) != 0 {
+			t.Errorf("the loser's release hit its successor: %+v", rec)
+		}
+		b.stop()
+	})
+}
+
 func TestRunTwiceIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

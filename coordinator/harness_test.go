@@ -148,18 +148,6 @@ func (r *replica) count(kind EventKind) int {
 	return n
 }
 
-// last returns the last event of a kind, or a zero event.
-func (r *replica) last(kind EventKind) Event {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := len(r.events) - 1; i >= 0; i-- {
-		if r.events[i].Kind == kind {
-			return r.events[i]
-		}
-	}
-	return Event{}
-}
-
 func (r *replica) role() Role { return r.elector.Status().Role }
 
 // record reads the lease from the store, past every fault.

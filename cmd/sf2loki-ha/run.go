@@ -32,7 +32,7 @@ SIGTERM or SIGINT stops the command, releases the lease and exits with 0.`,
   sf2loki-ha run --config config.yaml -- my-shipper --flag value`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n > 0 || (n < 0 && len(args) > 0) {
-				return &usageError{errors.New("put \"--\" in front of the command: sf2loki-ha run --config FILE -- COMMAND ARG...")}
+				return &usageError{errors.New(`put "--" in front of the command, as in: sf2loki-ha run --config FILE -- COMMAND`)}
 			}
 			return nil
 		},
