@@ -26,7 +26,8 @@ type Value struct {
 type Register interface {
 	// Load reads the object. An object that definitely does not exist is an
 	// error of class NotFound; nothing else is. A Load of an object larger than
-	// MaxSize is Corrupt.
+	// MaxSize is Corrupt; its Value has the version and no data, so that such an
+	// object can be replaced.
 	Load(ctx context.Context) (Value, error)
 
 	// Create writes the object only if it does not exist. An object that

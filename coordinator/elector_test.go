@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -652,4 +653,27 @@ func TestAHundredTermsLeaveNothingBehind(t *testing.T) {
 		w.noOverlap()
 		// synctest fails the test if a goroutine is left.
 	})
+}
+
+// An object that is no record, whatever its size, is a state like any other: it
+// has to go stale, and then it is replaced.
+func TestJunkInPlaceOfTheLeaseIsReplacedOnceStale(t *testing.T) {
+	for name, junk := range map[string]string{"not JSON": "hello", "huge": strings.Repeat("x", cas.MaxSize+1), "an epoch out of range": `{"epoch":1e99}`} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.put(junk)
+				a := w.replica("a", fast, WithFence(&fences{fence: Fence{Epoch: 11, Found: true}})).run()
+				sleep(59 * time.Second)
+				if a.role() != RoleStandby {
+					t.Fatal("junk was replaced before it stood for 60 s")
+				}
+				sleep(2 * time.Second)
+				if a.role() != RoleLeader || w.record().Epoch != 12 {
+					t.Errorf("role %s, epoch %d; want leader above the fence of the document", a.role(), w.record().Epoch)
+				}
+				a.stop()
+			})
+		})
+	}
 }

@@ -98,11 +98,11 @@ func (m *machine) holderRead(op *operation, l Lease, err error) {
 	switch {
 	case class == cas.NotFound:
 		m.lose(fmt.Errorf("%w: the lease was deleted", ErrLost))
+	case class == cas.Corrupt, err == nil && l.Corrupt != nil:
+		m.lose(fmt.Errorf("%w: the lease was overwritten with something that is not a record", ErrLost))
 	case err != nil:
 		m.emit(Event{Kind: StoreFailed, Op: "read", Class: class, Err: err})
 		m.nextAt = m.now.Add(m.pause(m.cfg.RenewInterval))
-	case l.Corrupt != nil:
-		m.lose(fmt.Errorf("%w: the lease was overwritten with something that is not a record", ErrLost))
 	case l.Version == m.ver:
 		// Still the old version: nothing is settled, the writes go on.
 		m.question = false
@@ -224,7 +224,7 @@ func (m *machine) drainingTime() {
 // onWorkEnded takes the return of lead. floor is the epoch of the checkpoint
 // document that fenced the work, or 0.
 func (m *machine) onWorkEnded(err error, floor int64) {
-	m.workDone = true
+	m.workDone = m.phase == leading || m.phase == draining
 	m.epochMax = max(m.epochMax, min(floor, MaxEpoch))
 	if m.phase != leading {
 		return // drainingTime goes on

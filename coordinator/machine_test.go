@@ -95,6 +95,12 @@ func (b *bench) until(kind actionKind, limit time.Duration) action {
 				return a
 			}
 		}
+		if b.m.op != nil && b.m.op.kind == opFence && kind != doFence {
+			b.answer(input{fence: Fence{Found: true}})
+			if a, ok := b.request(); ok && a.kind == kind {
+				return a
+			}
+		}
 	}
 	b.t.Fatalf("no request of kind %d within %v", kind, limit)
 	return action{}
@@ -350,6 +356,7 @@ func TestEachAnswerToTheSettlingRead(t *testing.T) {
 		"the version still is the old one": {func(b *bench) input { return input{lease: Lease{Version: "v1", Record: b.m.mine}} }, true},
 		"another holder":                   {func(*bench) input { return input{lease: Lease{Version: "v2", Record: held(7, "x")}} }, false},
 		"deleted":                          {func(*bench) input { return input{err: cas.NotFound} }, false},
+		"overwritten with too much":        {func(*bench) input { return input{err: cas.Corrupt} }, false},
 		"overwritten with junk":            {func(*bench) input { return input{lease: Lease{Version: "v2", Corrupt: fmt.Errorf("junk")}} }, false},
 		"no answer":                        {func(*bench) input { return input{err: cas.Ambiguous} }, true},
 		"denied":                           {func(*bench) input { return input{err: cas.Denied} }, true},

@@ -42,6 +42,11 @@ func (s registerStore) Describe() string { return s.reg.Describe() }
 
 func (s registerStore) Read(ctx context.Context) (Lease, error) {
 	v, err := s.reg.Load(ctx)
+	if errors.Is(err, cas.Corrupt) && v.Version != "" {
+		// Too large to be read is a state of the lease like any other junk: it has
+		// to go stale, and then it is replaced.
+		return Lease{Version: v.Version, Corrupt: err}, nil
+	}
 	if err != nil {
 		return Lease{}, fmt.Errorf("read lease: %w", err)
 	}

@@ -142,8 +142,11 @@ func tooLargeIsCorrupt(t *testing.T, s *suite) {
 	r := s.register(t)
 	data := make([]byte, cas.MaxSize+1)
 	v := mustCreate(t, r, data)
-	_, err := r.Load(bounded(t))
+	got, err := r.Load(bounded(t))
 	refused(t, "load of MaxSize+1", err, cas.Corrupt)
+	if got.Version != v || got.Data != nil {
+		t.Errorf("load of MaxSize+1: version %q, %d bytes; want %q and no data, so that it can be replaced", got.Version, len(got.Data), v)
+	}
 	holds(t, r, data[1:], mustReplace(t, r, data[1:], v)) // exactly MaxSize is fine
 }
 

@@ -97,7 +97,7 @@ func run[T any](ctx context.Context, r *register, op string, f func(context.Cont
 	}
 	v, err := wire.Call(ctx, f)
 	if err != nil {
-		return zero, fail(err)
+		return v, fail(err)
 	}
 	return v, nil
 }

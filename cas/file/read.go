@@ -50,7 +50,11 @@ func read(path string) (cas.Value, error) {
 		return cas.Value{}, err
 	}
 	if len(data) > cas.MaxSize {
-		return cas.Value{}, errTooLarge
+		v, err := current(path) // the hash of all of it
+		if err != nil {
+			return cas.Value{}, err
+		}
+		return cas.Value{Version: v}, errTooLarge
 	}
 	sum := sha256.Sum256(data)
 	return cas.Value{Data: data, Version: version(info, sum[:])}, nil

@@ -76,10 +76,10 @@ func (r *register) read(ctx context.Context) (cas.Value, error) {
 	switch {
 	case err != nil: // such as a checksum that does not fit
 		return cas.Value{}, fmt.Errorf("read body: %w", err)
-	case len(data) > cas.MaxSize:
-		return cas.Value{}, errTooLarge
 	case in.Attrs.Generation <= 0:
 		return cas.Value{}, errNoVersion
+	case len(data) > cas.MaxSize:
+		return cas.Value{Version: version(in.Attrs.Generation)}, errTooLarge
 	}
 	return cas.Value{Data: data, Version: version(in.Attrs.Generation)}, nil
 }
@@ -133,7 +133,7 @@ func call[T any](ctx context.Context, r *register, op string, f func(context.Con
 	}
 	v, err := wire.Call(ctx, f)
 	if err != nil {
-		return zero, r.failure(ctx, op, err)
+		return v, r.failure(ctx, op, err)
 	}
 	return v, nil
 }

@@ -61,6 +61,7 @@ func (r *register) Load(ctx context.Context) (v cas.Value, err error) {
 		case !exists:
 			return cas.NotFound
 		case len(now.Data) > cas.MaxSize:
+			v = cas.Value{Version: now.Version}
 			return cas.Corrupt
 		}
 		v = cas.Value{Data: bytes.Clone(now.Data), Version: now.Version}

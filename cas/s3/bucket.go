@@ -62,10 +62,10 @@ func (r *register) Load(ctx context.Context) (cas.Value, error) {
 		switch {
 		case err != nil:
 			return cas.Value{}, fmt.Errorf("read body: %w", err)
-		case len(data) > cas.MaxSize:
-			return cas.Value{}, errTooLarge
 		case aws.ToString(out.ETag) == "":
 			return cas.Value{}, errNoVersion
+		case len(data) > cas.MaxSize:
+			return cas.Value{Version: cas.Version(*out.ETag)}, errTooLarge
 		}
 		return cas.Value{Data: data, Version: cas.Version(*out.ETag)}, nil
 	})
@@ -114,7 +114,7 @@ func call[T any](ctx context.Context, r *register, op string, f func(context.Con
 	}
 	v, err := wire.Call(ctx, f)
 	if err != nil {
-		return zero, r.failure(ctx, op, err)
+		return v, r.failure(ctx, op, err)
 	}
 	return v, nil
 }
