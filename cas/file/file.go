@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/cas/internal/posix"
 	"github.com/sf2loki/sf2loki-ha/cas/internal/wire"
 )
 
@@ -85,7 +86,7 @@ func (r *register) Replace(ctx context.Context, data []byte, old cas.Version) (c
 // an abandoned write may still read it.
 func run[T any](ctx context.Context, r *register, op string, f func(context.Context) (T, error), data ...*[]byte) (T, error) {
 	var zero T
-	fail := func(err error) error { return failure(op, r.path, err) }
+	fail := func(err error) error { return posix.Failure(op, r.path, err) }
 	if r.invalid != nil {
 		return zero, &cas.Error{Class: cas.Denied, Op: op, Object: r.path, Err: r.invalid, Hint: "choose another name"}
 	}

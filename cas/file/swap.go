@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/cas/internal/posix"
 )
 
 // swap replaces the file if its version is old, or creates it if old is empty
@@ -18,7 +18,7 @@ func swap(ctx context.Context, path string, data []byte, old cas.Version) (cas.V
 	// 1. The directory. Only a create makes it: where there is none, there is no
 	// version to replace either.
 	if old == "" {
-		if err := makeDir(filepath.Dir(path)); err != nil {
+		if err := posix.MakeDir(filepath.Dir(path)); err != nil {
 			return "", err
 		}
 	}
@@ -34,16 +34,16 @@ func swap(ctx context.Context, path string, data []byte, old cas.Version) (cas.V
 	defer unlock()
 
 	// 3. The condition.
-	now, err := current(path)
+	now, err := read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		now = ""
-	case errors.Is(err, errIrregular):
+		now.Version = ""
+	case errors.Is(err, posix.ErrIrregular):
 		return "", cas.Conflict // something is there, and no version names it
-	case err != nil:
+	case err != nil && !errors.Is(err, posix.ErrTooLarge):
 		return "", err
 	}
-	if now != old {
+	if now.Version != old {
 		return "", cas.Conflict
 	}
 
@@ -64,7 +64,7 @@ func swap(ctx context.Context, path string, data []byte, old cas.Version) (cas.V
 
 	// 5. The name. An error here leaves a write that readers see and a power cut
 	// may undo: not confirmed, hence Ambiguous.
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := posix.SyncDir(filepath.Dir(path)); err != nil {
 		return "", fmt.Errorf("sync directory: %w", err)
 	}
 	return v, nil
@@ -96,42 +96,5 @@ func writeTemp(path string, data []byte) (_ cas.Version, err error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(data)
-	return version(info, sum[:]), nil
-}
-
-// makeDir makes dir and its parents, and syncs the parent of each one made: a
-// file that is on the disk in a directory that is not would be lost with it.
-func makeDir(dir string) error {
-	info, err := os.Stat(dir)
-	switch {
-	case err == nil && info.IsDir():
-		return nil
-	case err == nil:
-		return fmt.Errorf("%s: %w", dir, errNoDir)
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := makeDir(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		if info, serr := os.Stat(dir); serr == nil && info.IsDir() {
-			return nil // another process was faster
-		}
-		return err
-	}
-	return syncDir(parent)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return version(info, posix.Sum(data)), nil
 }

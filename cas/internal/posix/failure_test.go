@@ -1,4 +1,4 @@
-package file
+package posix
 
 import (
 	"context"
@@ -37,14 +37,14 @@ func TestErrnoBecomesAClass(t *testing.T) {
 		{"load", path(syscall.EMFILE), cas.Ambiguous},
 		{"load", path(syscall.ENAMETOOLONG), cas.Ambiguous},
 		{"load", io.ErrUnexpectedEOF, cas.Ambiguous},
-		{"load", errTooLarge, cas.Corrupt},
-		{"load", errIrregular, cas.Corrupt},
+		{"load", ErrTooLarge, cas.Corrupt},
+		{"load", ErrIrregular, cas.Corrupt},
 		{"replace", cas.Conflict, cas.Conflict},
 		{"replace", fmt.Errorf("sync directory: %w", path(syscall.EIO)), cas.Ambiguous},
 		{"load", context.Canceled, cas.Ambiguous},
 		{"replace", context.DeadlineExceeded, cas.Ambiguous},
 	} {
-		e := failure(tt.op, "/p", tt.err)
+		e := Failure(tt.op, "/p", tt.err)
 		if e.Class != tt.want {
 			t.Errorf("%s: %v is %q, want %q", tt.op, tt.err, e.Class, tt.want)
 		}

@@ -1,18 +1,29 @@
-package file
+package posix
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 )
 
-var errNoDir = errors.New("not a directory")
+// What is wrong with a path without an errno of its own.
+var (
+	// ErrIrregular: a link, a directory or a device in place of the file.
+	ErrIrregular = errors.New("not a regular file")
+	// ErrTooLarge: a file that is larger than cas.MaxSize.
+	ErrTooLarge = fmt.Errorf("larger than %d bytes", cas.MaxSize)
 
-// failure gives an error of the file system its class.
-func failure(op, path string, err error) *cas.Error {
+	errNoDir = errors.New("not a directory")
+)
+
+// Failure gives an error of the file system its class. path is the object; the
+// file that the error is about is named by the error itself.
+func Failure(op, path string, err error) *cas.Error {
 	e := &cas.Error{Class: cas.Ambiguous, Op: op, Object: path, Err: err}
 	switch {
 	case errors.Is(err, cas.Conflict):
@@ -21,7 +32,7 @@ func failure(op, path string, err error) *cas.Error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e.Class = cas.Ambiguous
 
-	case errors.Is(err, errTooLarge), errors.Is(err, errIrregular):
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrIrregular):
 		e.Class = cas.Corrupt
 		e.Hint = "move what is there out of the way, or configure another path"
 
@@ -38,11 +49,11 @@ func failure(op, path string, err error) *cas.Error {
 
 	case errors.Is(err, fs.ErrPermission): // EACCES and EPERM
 		e.Class = cas.Denied
-		e.Hint = "let the user of this process read and write the file and its directory"
+		e.Hint = fmt.Sprintf("let uid %d, which this process runs as, read and write the files (chown, chmod 600) and their directory (chmod 700)", os.Geteuid())
 
 	case errors.Is(err, syscall.EROFS):
 		e.Class = cas.Denied
-		e.Hint = "the file system is mounted read-only"
+		e.Hint = "the file system is mounted read-only; mount it writable"
 	}
 	return e
 }
