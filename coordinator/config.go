@@ -3,6 +3,8 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -111,6 +113,9 @@ func setDefault(d *time.Duration, value time.Duration) {
 type FieldError struct {
 	// Field is the Config field that is wrong, such as RenewInterval.
 	Field string
+	// Others are the fields that the rule compares Field with; empty if the
+	// value of Field is out of range by itself.
+	Others []string
 	// Detail carries the numbers and the fix.
 	Detail string
 }
@@ -118,37 +123,42 @@ type FieldError struct {
 func (e *FieldError) Error() string { return e.Field + ": " + e.Detail }
 
 // Validate checks ranges and the relations between durations after applying
-// defaults. It returns every violation, joined; each is a *FieldError.
+// defaults. It returns every violation, joined; each is a *FieldError. A
+// relation is judged if all of its fields are in range, whatever the rest is.
 func (c Config) Validate() error {
+	given := c
 	c = c.WithDefaults()
 	var errs []error
+	outside := map[string]bool{}
 	fail := func(field, format string, args ...any) {
+		outside[field] = true
 		errs = append(errs, &FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
 	}
 
-	// 1. Ranges: each value by itself.
+	// 1. Ranges: each value by itself. What is derived from a ttl out of range
+	// is not a second mistake, so that only given values are judged.
 	if c.Identity == "" {
 		fail("Identity", "is empty; give this replica a name that people recognise")
 	}
 	if c.TTL < MinTTL || c.TTL > MaxTTL {
 		fail("TTL", "%v is outside %v to %v", c.TTL, MinTTL, MaxTTL)
 	}
-	if c.PollInterval < MinPollInterval || c.PollInterval > c.TTL {
-		fail("PollInterval", "%v is outside %v to the ttl of %v", c.PollInterval, MinPollInterval, c.TTL)
-	}
-	if c.Drift < 0 || c.Drift > 0.2 {
+	if !(c.Drift >= 0 && c.Drift <= 0.2) { // written so that it refuses NaN
 		fail("Drift", "%v is outside 0 to 0.2", c.Drift)
 	}
 	for _, f := range []struct {
 		name  string
 		value time.Duration
 	}{
-		{"RenewInterval", c.RenewInterval}, {"CallTimeout", c.CallTimeout}, {"StopGrace", c.StopGrace},
-		{"KillMargin", c.KillMargin}, {"ShutdownGrace", c.ShutdownGrace},
+		{"RenewInterval", given.RenewInterval}, {"PollInterval", given.PollInterval}, {"CallTimeout", given.CallTimeout},
+		{"StopGrace", given.StopGrace}, {"KillMargin", given.KillMargin}, {"ShutdownGrace", given.ShutdownGrace},
 	} {
-		if f.value <= 0 {
+		if f.value < 0 {
 			fail(f.name, "%v must be greater than 0", f.value)
 		}
+	}
+	if c.PollInterval < MinPollInterval && !outside["PollInterval"] {
+		fail("PollInterval", "%v is less than %v; each poll is a request that is paid for, so use %v or more", c.PollInterval, MinPollInterval, MinPollInterval)
 	}
 	if c.MinWriteInterval < 0 {
 		fail("MinWriteInterval", "%v must not be negative", c.MinWriteInterval)
@@ -156,27 +166,50 @@ func (c Config) Validate() error {
 	if c.PlatformStopWindow < 0 || (c.PlatformStopWindow > 0 && c.PlatformStopWindow <= platformReserve) {
 		fail("PlatformStopWindow", "%v leaves no time to stop the work; %v of it are kept for the release", c.PlatformStopWindow, platformReserve)
 	}
-	if len(errs) > 0 {
-		// The relations below mean nothing while a value is out of range.
-		return errors.Join(errs...)
-	}
 
-	// 2. sf2loki's own rule: one renewal may fail and the next still counts.
-	if 2*c.RenewInterval >= c.TTL {
-		fail("RenewInterval", "%v is not less than half of the ttl of %v; use at most %v or raise the ttl above %v",
-			c.RenewInterval, c.TTL, halfBelow(c.TTL), 2*c.RenewInterval)
+	// The relations: each means something only if all of its values do.
+	relate := func(broken bool, field string, others []string, format string, args ...any) {
+		if !broken || slices.ContainsFunc(append([]string{field}, others...), func(f string) bool { return outside[f] }) {
+			return
+		}
+		errs = append(errs, &FieldError{Field: field, Others: others, Detail: fmt.Sprintf(format, args...)})
 	}
-	// 3. A renewal that is due and two retries fit before the stop instant: one
+	// 2. A standby that polls less often than a lease lasts would not meet the
+	// published bound.
+	relate(c.PollInterval > c.TTL, "PollInterval", []string{"TTL"}, "%v is longer than the ttl of %v; use at most %v, better a tenth of it", c.PollInterval, c.TTL, c.TTL)
+	// 3. sf2loki's own rule: one renewal may fail and the next still counts.
+	fix := given.renewalFix()
+	relate(c.RenewInterval >= c.TTL-c.RenewInterval, "RenewInterval", []string{"TTL"},
+		"%v is not less than half of the ttl of %v; %s", c.RenewInterval, c.TTL, fix)
+	// 4. A renewal that is due and two retries fit before the stop instant: one
 	// slow call never costs the lease.
-	if need, have := c.RenewInterval+3*c.CallTimeout, c.usable(); need > have {
-		fail("RenewInterval", "%v + 3 calls of %v = %v does not fit into the %v a term has before its work must stop (ttl %v less %.1f%% drift, stop grace %v, kill margin %v); raise the ttl to %v or renew every %v",
-			c.RenewInterval, c.CallTimeout, need, have, c.TTL, c.Drift*100, c.StopGrace, c.KillMargin, c.smallestTTL(), max(0, have-3*c.CallTimeout).Truncate(10*time.Millisecond))
-	}
-	// 4. The store must accept writes as fast as the leader sends them.
-	if c.RenewInterval < c.MinWriteInterval {
-		fail("RenewInterval", "%v is faster than the store accepts writes of one object (one in %v)", c.RenewInterval, c.MinWriteInterval)
-	}
+	need, have := c.RenewInterval+3*c.CallTimeout, c.usable()
+	relate(need > have, "RenewInterval", []string{"TTL", "CallTimeout", "StopGrace", "KillMargin", "Drift"},
+		"%v + 3 calls of %v = %v does not fit into the %v a term has before its work must stop (ttl %v less %.1f%% drift, stop grace %v, kill margin %v); %s",
+		c.RenewInterval, c.CallTimeout, need, have, c.TTL, c.Drift*100, c.StopGrace, c.KillMargin, fix)
+	// 5. The store must accept writes as fast as the leader sends them.
+	relate(c.RenewInterval < c.MinWriteInterval, "RenewInterval", []string{"MinWriteInterval"},
+		"%v is shorter than %v, and the store accepts no second write of one object within %v; renew every %v or less often", c.RenewInterval, c.MinWriteInterval, c.MinWriteInterval, c.MinWriteInterval)
 	return errors.Join(errs...)
+}
+
+// renewalFix says which ttl, and which renew interval, would satisfy relations
+// 3 and 4 with everything else as given: a hint that leads to the next error is
+// none.
+func (c Config) renewalFix() string {
+	var ways []string
+	if ttl, ok := c.smallestTTL(); ok {
+		ways = append(ways, fmt.Sprintf("raise the ttl to %v", ttl))
+	}
+	d := c.WithDefaults()
+	renew := min(d.usable()-3*d.CallTimeout, (d.TTL-1)/2).Truncate(10 * time.Millisecond)
+	if renew > 0 && renew >= d.MinWriteInterval {
+		ways = append(ways, fmt.Sprintf("renew every %v", renew))
+	}
+	if len(ways) == 0 {
+		return fmt.Sprintf("no ttl up to %v fits; shorten the renew interval, the stop grace or the call timeout", MaxTTL)
+	}
+	return strings.Join(ways, " or ")
 }
 
 // usable is the time from a renewal's send to the instant at which the work is
@@ -191,20 +224,18 @@ func (c Config) lifetime() time.Duration {
 	return c.TTL - time.Duration(float64(c.TTL)*c.Drift)
 }
 
-// smallestTTL searches the ttl, in steps of half a second, that would satisfy
-// the relations with derived margins.
-func (c Config) smallestTTL() time.Duration {
-	for ttl := c.TTL; ttl <= MaxTTL; ttl += 500 * time.Millisecond {
-		probe := Config{Identity: c.Identity, TTL: ttl, RenewInterval: c.RenewInterval, Drift: c.Drift, MinWriteInterval: c.MinWriteInterval}.WithDefaults()
-		if 2*probe.RenewInterval < ttl && probe.RenewInterval+3*probe.CallTimeout <= probe.usable() {
-			return ttl
+// smallestTTL searches the ttl, in steps of half a second from the present one,
+// with which a renewal fits; false if none up to MaxTTL does. What is given
+// stays, what is zero is derived from each ttl tried.
+func (c Config) smallestTTL() (time.Duration, bool) {
+	for ttl := max(MinTTL, c.WithDefaults().TTL); ttl <= MaxTTL; ttl += 500 * time.Millisecond {
+		c.TTL = ttl
+		probe := c.WithDefaults()
+		if probe.RenewInterval < ttl-probe.RenewInterval && probe.RenewInterval+3*probe.CallTimeout <= probe.usable() {
+			return ttl, true
 		}
 	}
-	return MaxTTL
-}
-
-func halfBelow(ttl time.Duration) time.Duration {
-	return (ttl/2 - time.Millisecond).Truncate(10 * time.Millisecond)
+	return 0, false
 }
 
 // drainLimit is the longest time from a requested stop to the kill of the work.
