@@ -3,8 +3,9 @@
 # make help   the rest
 
 GO      ?= go
-BIN     := $(CURDIR)/bin
-TOOLS   := $(CURDIR)/.bin
+# Relative on purpose: the path of the checkout may contain spaces.
+BIN     := bin
+TOOLS   := .bin
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
@@ -30,23 +31,24 @@ tools: $(TOOLS)/.built ## the servers and linters that tests run, at .bin/
 $(TOOLS)/.built: tools/go.mod tools/go.sum
 	@echo "building versitygw, fake-gcs-server and staticcheck from source (about 4 minutes on two cores, once)"
 	@mkdir -p $(TOOLS)
-	@cd tools && $(GO) build -trimpath -o $(TOOLS)/ github.com/versity/versitygw/cmd/versitygw
+	@cd tools && $(GO) build -trimpath -o ../$(TOOLS)/ github.com/versity/versitygw/cmd/versitygw
 	@echo "  versitygw done"
-	@cd tools && $(GO) build -trimpath -o $(TOOLS)/ github.com/fsouza/fake-gcs-server
+	@cd tools && $(GO) build -trimpath -o ../$(TOOLS)/ github.com/fsouza/fake-gcs-server
 	@echo "  fake-gcs-server done"
-	@cd tools && $(GO) build -trimpath -o $(TOOLS)/ honnef.co/go/tools/cmd/staticcheck
+	@cd tools && $(GO) build -trimpath -o ../$(TOOLS)/ honnef.co/go/tools/cmd/staticcheck
 	@echo "  staticcheck done"
 	@touch $@
 
 lint: tools ## gofmt, go vet, staticcheck
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; fi
+	@git ls-files --error-unmatch go.mod >/dev/null || { echo "make lint needs a git checkout"; exit 1; }
+	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); if [ -n "$$unformatted" ]; then echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; fi
 	@$(GO) vet ./...
 	@$(TOOLS)/staticcheck ./...
 
 unit: build tools ## the tests alone
 	@echo "go test -race ./... (the first run compiles everything with the race detector: several minutes)"
 	@mkdir -p .cache && $(GO) build -o .cache/testsum ./internal/ci/testsum
-	@$(GO) test -json -race -p 1 -timeout 15m ./... | .cache/testsum
+	@{ $(GO) test -json -race -p 1 -timeout 20m ./...; echo "go test ended with $$?"; } | .cache/testsum
 
 test: lint unit ## everything that needs no cloud account
 

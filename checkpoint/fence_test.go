@@ -77,8 +77,8 @@ func TestFenceIsUnknownAfterEveryErrorButAbsence(t *testing.T) {
 
 func TestDamagedDocumentIsNeitherEmptyNorOverwritten(t *testing.T) {
 	damaged := append([]struct{ name, data, reason string }{
-		{"junk epoch", `{"__fence_epoch__": "x"}`, "repair-fence"},
-		{"fence without epoch", `{"__fence__": "{}"}`, "repair-fence"},
+		{"junk epoch", `{"__fence_epoch__": "x"}`, "__fence_epoch__"},
+		{"fence without epoch", `{"__fence__": "{}"}`, "__fence_epoch__"},
 	}, badDocuments...)
 	for _, c := range damaged {
 		t.Run(c.name, func(t *testing.T) {

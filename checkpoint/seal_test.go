@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/cas/mem"
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
 	"github.com/sf2loki/sf2loki-ha/internal/faultcas"
 )
@@ -40,8 +41,8 @@ func TestSealWinsOnlyOverALowerEpochOrItsOwnPair(t *testing.T) {
 		{"equal epoch without a term", doc(7, "", ""), "fenced"},
 		{"higher epoch", doc(8, "other", leaseName), "fenced"},
 		{"higher epoch, own term id", doc(8, "mine", leaseName), "fenced"},
-		{"lower epoch of another lease", doc(1, "other", "elsewhere"), "state adopt"},
-		{"higher epoch of another lease", doc(99, "other", "elsewhere"), "state adopt"},
+		{"lower epoch of another lease", doc(1, "other", "elsewhere"), "remove the key __fence__"},
+		{"higher epoch of another lease", doc(99, "other", "elsewhere"), "remove the key __fence__"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newObject(nil)
@@ -329,5 +330,36 @@ func TestTermsThatAreNoTermsAreRefused(t *testing.T) {
 	}
 	if o.Calls(faultcas.Load) != 0 {
 		t.Error("a request was sent")
+	}
+}
+
+// The way out that LeaseError names works.
+func TestADocumentIsHandedOverByRemovingTheFenceKey(t *testing.T) {
+	reg := mem.New().Open().Register("state.json")
+	if _, err := checkpoint.Open(reg, checkpoint.WithLease("old", time.Minute)).Seal(t.Context(), &term{epoch: 5, id: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	ours := checkpoint.Open(reg, checkpoint.WithLease("new", time.Minute))
+	var refused *checkpoint.LeaseError
+	if _, err := ours.Seal(t.Context(), &term{epoch: 6, id: "b"}); !errors.As(err, &refused) {
+		t.Fatalf("%v, want a LeaseError", err)
+	}
+	v, err := reg.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := checkpoint.ParseDocument(v.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc.Delete(checkpoint.FenceKey)
+	if _, err := reg.Replace(t.Context(), doc.Encode(), v.Version); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := ours.Fence(t.Context()); err != nil || f.Epoch != 5 {
+		t.Fatalf("floor %d, %v; the epoch must survive the hand-over", f.Epoch, err)
+	}
+	if _, err := ours.Seal(t.Context(), &term{epoch: 6, id: "b"}); err != nil {
+		t.Errorf("after the hand-over: %v", err)
 	}
 }

@@ -104,6 +104,14 @@ func (s *Store) Fence(ctx context.Context) (Fence, error) {
 	return st.fence, err
 }
 
+// Floor is Fence in the form that an election asks for: coordinator.WithFence
+// takes a Store. The Fence type is not part of it, so that neither package
+// depends on the other.
+func (s *Store) Floor(ctx context.Context) (epoch int64, ttl time.Duration, found bool, err error) {
+	f, err := s.Fence(ctx)
+	return f.Epoch, f.TTL, f.Found, err
+}
+
 // state is the document as one read or one write of ours left it. The document
 // is not changed any more.
 type state struct {

@@ -22,10 +22,12 @@ import (
 // acquisition above that value.
 type Lead func(ctx context.Context, t *Term) error
 
-// FenceReader reads the fence of the checkpoint document: the epoch floor. A
+// FenceReader reads the fence of the checkpoint document: the epoch floor, and
+// the ttl of the lease whose terms sealed it (0: unknown). found is false if
+// the document definitely does not exist. *checkpoint.Store is one. A
 // candidate asks it in every attempt; while it fails, nothing is claimed.
 type FenceReader interface {
-	Fence(ctx context.Context) (Fence, error)
+	Floor(ctx context.Context) (epoch int64, ttl time.Duration, found bool, err error)
 }
 
 // Coordinator is what an Elector and the no-op coordinator have in common.
@@ -37,6 +39,11 @@ type Coordinator interface {
 	Status() Status
 	// StepDown asks a leader to hand over; a standby ignores it.
 	StepDown(reason string)
+}
+
+func readFence(ctx context.Context, r FenceReader) (Fence, error) {
+	epoch, ttl, found, err := r.Floor(ctx)
+	return Fence{Epoch: epoch, TTL: ttl, Found: found}, err
 }
 
 // Option sets a seam of an Elector.
@@ -200,7 +207,7 @@ func (e *Elector) perform(ctx context.Context, a action, lead Lead) {
 	case doRead:
 		e.call(ctx, a, func(ctx context.Context, in *input) { in.lease, in.err = e.store.Read(ctx) })
 	case doFence:
-		e.call(ctx, a, func(ctx context.Context, in *input) { in.fence, in.err = e.fence.Fence(ctx) })
+		e.call(ctx, a, func(ctx context.Context, in *input) { in.fence, in.err = readFence(ctx, e.fence) })
 	case doWrite:
 		e.call(ctx, a, func(ctx context.Context, in *input) {
 			if a.cond.absent {
@@ -273,7 +280,8 @@ func (e *Elector) Stuck() error {
 	if beat == 0 {
 		return nil // not running yet
 	}
-	const limit = 30 * time.Second
+	// A standby sleeps for a whole poll interval, which may be long.
+	limit := 30*time.Second + e.cfg.PollInterval
 	if idle := e.clock.Now().Sub(Instant(beat)); idle > limit && e.ran.Load() {
 		return fmt.Errorf("the election loop has not turned for %v", idle.Round(time.Second))
 	}

@@ -432,10 +432,10 @@ type fences struct {
 	err   error
 }
 
-func (f *fences) Fence(context.Context) (Fence, error) {
+func (f *fences) Floor(context.Context) (int64, time.Duration, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.fence, f.err
+	return f.fence.Epoch, f.fence.TTL, f.fence.Found, f.err
 }
 
 func (f *fences) set(fence Fence, err error) {

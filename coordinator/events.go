@@ -61,6 +61,9 @@ type Event struct {
 	Class cas.Class
 	Took  time.Duration
 	Err   error
+	// Left is the time until something happens by itself: the kill of work that
+	// was told to end, or the first claim of a lease that was observed.
+	Left time.Duration
 	// Lease and Absent describe what was observed.
 	Lease  Lease
 	Absent bool

@@ -34,13 +34,19 @@ type trouble struct {
 }
 
 func (t *troubleLog) observe(e Event) {
-	args := []any{"epoch", e.Epoch}
+	var args []any
+	if e.Epoch != 0 {
+		args = append(args, "epoch", e.Epoch)
+	}
 	for _, a := range []struct{ key, value string }{
 		{"term", e.Term}, {"holder", e.Holder}, {"reason", e.Reason}, {"op", e.Op}, {"class", string(e.Class)},
 	} {
 		if a.value != "" {
 			args = append(args, a.key, a.value)
 		}
+	}
+	if e.Left > 0 {
+		args = append(args, "kill_in", e.Left)
 	}
 	if e.Err != nil {
 		args = append(args, "error", e.Err.Error())
@@ -54,7 +60,14 @@ func (t *troubleLog) observe(e Event) {
 		t.observed(e, args)
 	case Renewed, ClaimLost:
 		t.log.Debug(string(e.Kind), args...)
-	case Lost, Expired, WriteInDoubt, ReleaseFailed:
+	case ReleaseFailed:
+		if e.Class == cas.Conflict {
+			// The work ended too late for a release; the other replica is not waiting.
+			t.log.Info(string(e.Kind), append(args, "hint", "another replica has taken over already")...)
+			return
+		}
+		t.log.Warn(string(e.Kind), append(args, "hint", "the lease runs out by itself; a standby waits one ttl")...)
+	case Lost, Expired, WriteInDoubt:
 		t.log.Warn(string(e.Kind), args...)
 	case WorkEnded:
 		if e.Err == nil {
@@ -63,7 +76,7 @@ func (t *troubleLog) observe(e Event) {
 			t.log.Error(string(e.Kind), args...)
 		}
 	case Overran:
-		t.log.Error(string(e.Kind), args...)
+		t.log.Error(string(e.Kind), append(args, "hint", "the work has not been reported gone in time: the supervisor woke late from a freeze, or a process cannot be killed; the guard kills without this process")...)
 	default:
 		t.log.Info(string(e.Kind), args...)
 	}
@@ -73,7 +86,7 @@ func (t *troubleLog) observe(e Event) {
 func (t *troubleLog) observed(e Event, args []any) {
 	switch {
 	case e.Absent:
-		t.log.Info("lease absent", "claim", "after it stayed absent for a whole window")
+		t.log.Info("lease absent", "claim_in", e.Left)
 	case e.Lease.Corrupt != nil:
 		t.log.Error("lease corrupt", "error", e.Lease.Corrupt.Error(),
 			"hint", "it counts as held until it stood unchanged for the window; then it is replaced")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -47,13 +48,20 @@ are missing or may occur twice. Put it behind "run" to see a failover.`,
 
 // noArguments refuses positional arguments as a usage error.
 func noArguments(cmd *cobra.Command, args []string) error {
-	if err := cobra.NoArgs(cmd, args); err != nil {
-		return &usageError{err}
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		text += fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return &usageError{errors.New(text)}
 }
 
 func runCanary(out io.Writer, f canaryFlags) (err error) {
+	if f.interval <= 0 {
+		return &usageError{fmt.Errorf("--interval %v: must be greater than 0", f.interval)}
+	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	term, err := canary.TermFromEnv(os.Getenv)
@@ -76,6 +84,9 @@ func runCanary(out io.Writer, f canaryFlags) (err error) {
 				return &usageError{err}
 			}
 			defer func() { err = errors.Join(err, closer.Close()) }()
+			if reg != nil {
+				o.PositionFile = "" // the document is shared with the other replica, a file is not
+			}
 			o.Checkpoint, o.MinWriteInterval = reg, replica.StateWriteInterval(cfg.State)
 			o.CommitInterval = max(canary.DefaultCommitInterval, o.MinWriteInterval)
 		}

@@ -53,7 +53,7 @@ func execute(args []string) int {
 // usageError is a command line that cannot be run.
 type usageError struct{ err error }
 
-func (e *usageError) Error() string { return e.err.Error() + "\nTry: sf2loki-ha help" }
+func (e *usageError) Error() string { return e.err.Error() + "\nTry: sf2loki-ha help, or a command with --help" }
 func (e *usageError) Unwrap() error { return e.err }
 
 func newRoot() *cobra.Command {
@@ -69,6 +69,6 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newRun(), newCanary())
+	root.AddCommand(newRun(), newCanary(), newVersion())
 	return root
 }

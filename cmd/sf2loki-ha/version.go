@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/spf13/cobra"
 )
 
 // Set by the linker: see Makefile.
@@ -16,6 +18,15 @@ var (
 func versionText() string {
 	v, c := build()
 	return fmt.Sprintf("sf2loki-ha %s (commit %s, %s)", v, c, runtime.Version())
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print version, commit and Go version",
+		Args:  noArguments,
+		Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), versionText()) },
+	}
 }
 
 // build returns version and commit, from the linker or, for "go install", from

@@ -156,7 +156,7 @@ func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Conf
 	}
 	var fence coordinator.FenceReader
 	if r.work.state != nil {
-		fence = floor{r.work.state}
+		fence = r.work.state
 	}
 	log := coordinator.LogTo(r.log)
 	if reg == nil {
@@ -201,6 +201,10 @@ func (r *Replica) Run(ctx context.Context) (err error) {
 	}()
 	r.log.Info("started", "version", r.opts.Version, "lease", r.opts.Config.LeaseObject(), "checkpoints", r.opts.Config.StateObject(),
 		"identity", r.identity(), "health_addr", r.server.Addr(), "command", firstWord(r.opts.Command))
+
+	if r.opts.Config.Coordinate.Type == config.TypeNoop {
+		r.log.Warn("no_election", "hint", "coordinate.type is noop: nothing arbitrates between replicas; run exactly one, or choose s3_lease, gcs_lease or file_lease")
+	}
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -69,15 +69,3 @@ func wait(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
-
-// floor adapts the checkpoint document to what the election asks of it.
-type floor struct{ state *checkpoint.Store }
-
-// Fence implements coordinator.FenceReader.
-func (f floor) Fence(ctx context.Context) (coordinator.Fence, error) {
-	fence, err := f.state.Fence(ctx)
-	if err != nil {
-		return coordinator.Fence{}, fmt.Errorf("read epoch floor: %w", err)
-	}
-	return coordinator.Fence{Epoch: fence.Epoch, TTL: fence.TTL, Found: fence.Found}, nil
-}

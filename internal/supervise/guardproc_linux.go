@@ -67,6 +67,7 @@ func startGuard(cfg Config, env []string) (_ *guardProcess, err error) {
 	argv := append(append([]string{}, cfg.GuardCommand...), "--")
 	argv = append(argv, cfg.Command...)
 	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Args[0] = "sf2loki-ha" // what ps shows; /proc/self/exe would tell nobody
 	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = cfg.Stdout, cfg.Stderr
 	cmd.ExtraFiles = []*os.File{controlR, statusW} // guard.ControlFD, guard.StatusFD

@@ -77,7 +77,7 @@ func (k keeper) keep(ctx context.Context) error {
 		}
 		pause := backoff(failures, k.jitter())
 		failures++
-		k.log.Warn("the work ended by itself, starting it again", "work", out, "failures", failures, "pause", pause)
+		k.log.Warn("work_restarting", "work", out, "failures", failures, "pause", pause)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -175,7 +175,7 @@ func (r *run) stop(cause error) {
 	if r.cfg.Stopping != nil {
 		r.cfg.Stopping(cause)
 	}
-	r.log.Info("stopping the work", "reason", cause, "pid", r.pid)
+	r.log.Info("work_stopping", "reason", cause, "pid", r.pid)
 	if r.killing {
 		return
 	}
@@ -213,7 +213,7 @@ func (r *run) take(report guard.Report) {
 		}
 	case guard.ReportStarted:
 		r.pid, r.startedAt = report.PID, now
-		r.log.Info("work started", "pid", r.pid)
+		r.log.Info("work_started", "pid", r.pid)
 		if r.cfg.Started != nil && !r.killing {
 			r.cfg.Started(r.pid)
 		}

@@ -45,7 +45,7 @@ func (s *Supervisor) Run(ctx context.Context, l Lease) (Outcome, error) {
 	if s.cfg.Ended != nil {
 		s.cfg.Ended(out)
 	}
-	r.log.Info("work is gone", "work", out)
+	r.log.Info("work_gone", "work", out)
 	return out, err
 }
 

@@ -54,6 +54,10 @@ func ParseLevel(name string) (slog.Level, error) {
 
 // upstreamKeys gives slog's own keys the names and forms of sf2loki's log.
 func upstreamKeys(groups []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		// A number of nanoseconds says nothing to a person at three in the morning.
+		return slog.Float64(a.Key+"_seconds", a.Value.Duration().Round(time.Millisecond).Seconds())
+	}
 	if len(groups) > 0 {
 		return a
 	}

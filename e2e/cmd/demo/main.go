@@ -10,6 +10,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -42,6 +43,10 @@ func main() {
 
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	if *rounds < 1 {
+		fmt.Fprintln(os.Stderr, "demo: -rounds must be at least 1")
+		os.Exit(2)
+	}
 	if err := run(ctx, *binary, *rounds, *logs); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
@@ -81,7 +86,13 @@ func run(ctx context.Context, binary string, rounds int, logs string) error {
 	defer c.Close()
 
 	d := &demo{cluster: c, show: show, budget: coordinator.Config{TTL: ttl, RenewInterval: renew, PollInterval: poll}.Budget()}
+	show.say("", "each canary stamps its records: overlap is time in which two of them acted; after a crash the last second is written twice, never lost")
 	if err := d.play(ctx, rounds); err != nil {
+		if errors.Is(err, errInterrupted) && !keep {
+			c.Close()
+			os.RemoveAll(logs)
+			return err
+		}
 		return fmt.Errorf("%w; the replicas' logs are in %s", err, logs)
 	}
 	c.Close()

@@ -40,9 +40,9 @@ func (d *demo) play(ctx context.Context, rounds int) error {
 		}
 	}
 	d.show.say("", "nobody has led this lease before, so one ttl (%v) must pass", ttl)
-	first, ok := d.cluster.History().Await(30*time.Second, func(cluster.Act) bool { return true })
-	if !ok {
-		return errors.New("no replica became leader within 30 s")
+	first, err := d.await(ctx, func(cluster.Act) bool { return true })
+	if err != nil {
+		return fmt.Errorf("no first leader: %w", err)
 	}
 	if first.Replica != d.leader.Name {
 		d.leader, d.standby = d.standby, d.leader
@@ -87,10 +87,10 @@ func (d *demo) round(ctx context.Context, how syscall.Signal, i, of int) (time.D
 	if err := d.leader.Signal(how); err != nil {
 		return 0, err
 	}
-	next, ok := d.cluster.History().Await(30*time.Second, func(a cluster.Act) bool { return a.Epoch > epoch })
+	next, err := d.await(ctx, func(a cluster.Act) bool { return a.Epoch > epoch })
 	took := time.Since(start)
-	if !ok {
-		return 0, errors.New("nobody took over within 30 s")
+	if err != nil {
+		return 0, fmt.Errorf("nobody took over: %w", err)
 	}
 	if !d.leader.Wait(10 * time.Second) {
 		return 0, fmt.Errorf("the work of %s outlived it", d.leader.Name)
@@ -128,8 +128,27 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
-		return errors.New("interrupted")
+		return errInterrupted
 	}
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// await waits for an act, for at most 30 s and not longer than the standby lives.
+func (d *demo) await(ctx context.Context, match func(cluster.Act) bool) (cluster.Act, error) {
+	const limit, slice = 30 * time.Second, 100 * time.Millisecond
+	for begun := time.Now(); time.Since(begun) < limit; {
+		if a, ok := d.cluster.History().Await(slice, match); ok {
+			return a, nil
+		}
+		if ctx.Err() != nil {
+			return cluster.Act{}, errInterrupted
+		}
+		if d.standby.Wait(0) {
+			return cluster.Act{}, fmt.Errorf("replica %s has ended with status %d", d.standby.Name, d.standby.ExitCode())
+		}
+	}
+	return cluster.Act{}, fmt.Errorf("waited %v", limit)
 }
 
 // figures prints the two lines and returns what was violated.

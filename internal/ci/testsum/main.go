@@ -33,11 +33,20 @@ type summary struct {
 	skipIsFailure  bool
 	passed, failed int
 	failures       []string
+	started        map[string]bool     // packages without a verdict yet
+	complete       bool                // the go command said that it has ended
 	output         map[string][]string // by package and test
 }
 
+// trailer is the line that "make unit" appends when go test has ended.
+const trailer = "go test ended with "
+
+func newSummary(out io.Writer, skipIsFailure bool) *summary {
+	return &summary{out: out, skipIsFailure: skipIsFailure, output: map[string][]string{}, started: map[string]bool{}}
+}
+
 func main() {
-	s := summary{out: os.Stdout, skipIsFailure: os.Getenv("CI") != "", output: map[string][]string{}}
+	s := newSummary(os.Stdout, os.Getenv("CI") != "")
 	if err := s.read(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "testsum: read test output:", err)
 		os.Exit(1)
@@ -66,8 +75,15 @@ func (s *summary) read(r io.Reader) error {
 func (s *summary) line(line []byte) {
 	var e event
 	if json.Unmarshal(line, &e) != nil {
+		if strings.HasPrefix(string(line), trailer) {
+			s.complete = true
+			return
+		}
 		fmt.Fprint(s.out, string(line)) // go's own messages
 		return
+	}
+	if e.Action == "start" {
+		s.started[e.Package] = true
 	}
 	key := e.Package + " " + e.Test
 	switch e.Action {
@@ -81,6 +97,9 @@ func (s *summary) line(line []byte) {
 }
 
 func (s *summary) ended(e event, key string) {
+	if e.Test == "" {
+		delete(s.started, e.Package)
+	}
 	bad := e.Action == "fail" || (e.Action == "skip" && s.skipIsFailure && e.Test != "")
 	switch {
 	case e.Test != "" && bad:
@@ -117,6 +136,15 @@ func (s *summary) named(pkg string) bool {
 
 // finish prints the verdict; false if anything failed or nothing ran.
 func (s *summary) finish() bool {
+	// A stream that was cut off proves nothing about what it does not name.
+	for pkg := range s.started {
+		s.failed++
+		s.failures = append(s.failures, pkg+" (no verdict)")
+	}
+	if !s.complete {
+		s.failed++
+		s.failures = append(s.failures, "the stream of test results was cut off")
+	}
 	sort.Strings(s.failures)
 	for _, f := range s.failures {
 		fmt.Fprintln(s.out, "failed:", f)

@@ -10,6 +10,8 @@ func TestTheVerdictCountsWhatRan(t *testing.T) {
 	const pass = `{"Action":"pass","Package":"p","Test":"TestA"}` + "\n"
 	const fail = `{"Action":"output","Package":"p","Test":"TestB","Output":"why\n"}` + "\n" + `{"Action":"fail","Package":"p","Test":"TestB"}` + "\n" + `{"Action":"fail","Package":"p"}` + "\n"
 	const skip = `{"Action":"skip","Package":"p","Test":"TestC"}` + "\n"
+	const end = "go test ended with 0\n"
+	const begun = `{"Action":"start","Package":"z"}` + "\n"
 	const broken = `{"Action":"fail","Package":"q"}` + "\n"
 	for name, c := range map[string]struct {
 		stream string
@@ -17,16 +19,18 @@ func TestTheVerdictCountsWhatRan(t *testing.T) {
 		last   string
 		ok     bool
 	}{
-		"all pass":                  {pass, true, "1 passed, 0 failed", true},
-		"one fails":                 {pass + fail, true, "1 passed, 1 failed", false},
-		"a skip in CI is a failure": {pass + skip, true, "1 passed, 1 failed", false},
-		"a skip elsewhere is not":   {pass + skip, false, "1 passed, 0 failed", true},
-		"a package does not build":  {pass + broken, true, "1 passed, 1 failed", false},
-		"nothing ran":               {"", true, "0 passed, 0 failed", false},
+		"all pass":                  {pass + end, true, "1 passed, 0 failed", true},
+		"one fails":                 {pass + fail + end, true, "1 passed, 1 failed", false},
+		"a skip in CI is a failure": {pass + skip + end, true, "1 passed, 1 failed", false},
+		"a skip elsewhere is not":   {pass + skip + end, false, "1 passed, 0 failed", true},
+		"a package does not build":  {pass + broken + end, true, "1 passed, 1 failed", false},
+		"nothing ran":               {end, true, "0 passed, 0 failed", false},
+		"the stream is cut off":     {pass, true, "1 passed, 1 failed", false},
+		"a package has no verdict":  {pass + begun + end, true, "1 passed, 1 failed", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			s := summary{out: &out, skipIsFailure: c.ci, output: map[string][]string{}}
+			s := newSummary(&out, c.ci)
 			if err := s.read(strings.NewReader(c.stream)); err != nil {
 				t.Fatal(err)
 			}
