@@ -16,7 +16,7 @@ func (l *loader) decode(section *schemaNode, v *value, into reflect.Value, set m
 		node := section.child(e.key)
 		if node == nil {
 			message, meant := unknownKey(section, e.key)
-			if meant != "" {
+			if meant != "" && !v.has(section, meant) {
 				// The value of the key that was meant is not really missing.
 				l.bad[meant] = true
 			}
@@ -42,6 +42,16 @@ func (l *loader) decode(section *schemaNode, v *value, into reflect.Value, set m
 			l.fail(e.value.at, node.path, "%s", message)
 		}
 	}
+}
+
+// has tells whether the mapping of section gives the dotted key itself, too.
+func (v *value) has(section *schemaNode, key string) bool {
+	for _, e := range v.entries {
+		if join(section.path, e.key) == key && section.child(e.key) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // assign sets one field, or says why it cannot.

@@ -7,7 +7,8 @@
 // [Load] returns either a [Config] that every other package may use without
 // checking it again, or an [*Error] that lists every problem it could find:
 // dotted key, what is wrong with the numbers, the fix, and the place (file,
-// line and column, or the environment variable). The caller prints it and
+// line and column, or the environment variable). One mistake hides no other whose
+// values are known; a syntax error hides everything. The caller prints it and
 // exits with 2, before any client exists. There is no third outcome: a typing
 // error never selects a default silently, and no input makes Load panic.
 //
@@ -38,7 +39,20 @@
 //
 // # Where it is stricter than sf2loki
 //
-// A duplicate key is an error that names both lines (sf2loki: the last wins);
-// syntax errors and files that are not UTF-8 are configuration errors (sf2loki:
-// a traceback); a mapping that contains itself through an alias is refused.
+// On purpose, because each of these would start a second leader or lose a value
+// without a word:
+//
+//   - A lease section without coordinate.type is an error (sf2loki: noop, so
+//     that every replica leads). Its files that have one beside an explicit noop
+//     stay legal.
+//   - A variable that would name a key if its sections were separated by two
+//     underscores, such as SF2LOKI_COORDINATE_TYPE, is an error (sf2loki ignores
+//     every top-level name it does not know). Other unknown top-level names are
+//     ignored here as well: they may be anybody's, and those that Kubernetes
+//     makes for Services look like that. SF2LOKI_HA_ is what the supervisor hands
+//     to its command, and never configuration.
+//   - A duplicate key is an error that names both lines (sf2loki: the last wins).
+//   - Syntax errors and files that are not UTF-8 are configuration errors
+//     (sf2loki: a traceback); a mapping that contains itself through an alias is
+//     refused.
 package config

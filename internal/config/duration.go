@@ -21,7 +21,7 @@ const (
 // maxDurationText bounds the work for one value.
 const maxDurationText = 64
 
-const durationHelp = "write it as 30s, 1m30s or 500ms (units ms, s, m, h, d, w)"
+const durationHelp = "write it as 30s, 1m30s or 500ms; the units are ms, s, m, h, d and w"
 
 var (
 	shorthand     = regexp.MustCompile(`^(?:[0-9]+(?:\.[0-9]+)?(?:ms|[smhdw]))+$`)

@@ -30,9 +30,9 @@ func TestDurationRefusals(t *testing.T) {
 	for text, want := range map[string]string{
 		`"90"`: `"90" is a number without a unit; write 90s for seconds`, `"0"`: `write 0s for seconds`, `" 30 "`: `"30" is a number without a unit`, `"1.5"`: "write 1.5s",
 		"08": `write 08s`,
-		"5x": `"5x" is not a duration; write it as 30s, 1m30s or 500ms (units ms, s, m, h, d, w)`, "5M": `"5M" is not a duration`, "1h 30m": "is not a duration", "-5m": "is not a duration",
+		"5x": `"5x" is not a duration; write it as 30s, 1m30s or 500ms; the units are ms, s, m, h, d and w`, "5M": `"5M" is not a duration`, "1h 30m": "is not a duration", "-5m": "is not a duration",
 		`""`: `"" is not a duration`, "1us": "is not a duration", "P": "is not a duration", "PT": "is not a duration", "P1.5DT1H": "is not a duration", `"24:99"`: "is not a duration",
-		"~": "must be a duration, but is empty (null)", "yes": `must be a duration, but is the boolean "yes"`, "[]": "but is a list", "2026-01-01": "but is the date",
+		"~": "must be a duration, but is empty or null", "yes": `must be a duration, but is the boolean "yes"`, "[]": "but is a list", "2026-01-01": "but is the date",
 		".inf": "is not a finite number of seconds", ".nan": "is not a finite number", "1e400": "is not a duration", "1.0e+400": "is not a finite number", "101w999999999999999d": "is longer than 100 years",
 		"99999999999": "is longer than 100 years", strings.Repeat("9", 70): "is not a finite number", strings.Repeat("1s", 40): "is not a duration",
 	} {

@@ -73,12 +73,40 @@ func (l *loader) overlay(root *value) {
 		switch {
 		case isSF2loki(top):
 			l.others[top] = at
+		case misspelt(o.path) != nil:
+			meant := misspelt(o.path)
+			l.fail(at, meant.path, "sections are separated by two underscores; rename the variable to %s", envName(meant.path))
+			// It is taken as it was meant, so that the rest can be judged.
+			o.path = strings.Split(meant.path, ".")
+			l.lay(root, schema, o, at)
 		case schema.child(top) == nil:
 			// As in sf2loki: SF2LOKI_FOO may be anybody's.
 		default:
 			l.lay(root, schema, o, at)
 		}
 	}
+}
+
+// misspelt returns the key whose variable has the same words but other
+// underscores between them, or nil: SF2LOKI_COORDINATE_TYPE. sf2loki ignores
+// that as the name of something else, and a replica without its type would lead
+// beside the other. Only whole keys count, because Kubernetes gives every
+// container SF2LOKI_SERVICE_HOST and SF2LOKI_STATE_PORT for Services so named.
+func misspelt(path []string) *schemaNode {
+	words := func(s string) string {
+		for strings.Contains(s, "__") {
+			s = strings.ReplaceAll(s, "__", "_")
+		}
+		return s
+	}
+	given, name := words(strings.Join(path, "_")), strings.Join(path, ".")
+	var meant *schemaNode
+	schema.each(func(n *schemaNode) {
+		if n.path != name && strings.ReplaceAll(n.path, ".", "_") == given {
+			meant = n
+		}
+	})
+	return meant
 }
 
 // lay puts one variable where its name points.
@@ -90,7 +118,7 @@ func (l *loader) lay(into *value, section *schemaNode, o override, at origin) {
 		case node == nil:
 			message, meant := unknownKey(section, name)
 			if meant != "" {
-				message += " (" + envName(meant) + ")"
+				message = "unknown configuration key; did you mean " + envName(meant) + "?"
 				l.bad[meant] = true
 			}
 			l.fail(at, dotted, "%s", message)

@@ -22,7 +22,7 @@ type Error struct {
 
 // Problem is one thing to fix.
 type Problem struct {
-	// Key is the dotted key, or <root>.
+	// Key is the dotted key, or <root> for the file as a whole.
 	Key string
 	// Message says what is wrong, with numbers, and what to do. It is one line
 	// and holds no credential.
@@ -46,8 +46,15 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// String is the problem on one line: key, message, place.
+// String is the problem on one line: key, message, place. A problem of the file
+// as a whole has the form of a compiler's, with the file in place of the key.
 func (p Problem) String() string {
+	if p.Key == rootKey && p.File != "" && p.Env == "" {
+		if p.Line > 0 {
+			return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+		}
+		return p.File + ": " + p.Message
+	}
 	text := p.Key + ": " + p.Message
 	switch {
 	case p.Env != "":

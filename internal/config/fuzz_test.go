@@ -14,7 +14,7 @@ var seeds = []string{
 	"coordinate:\n  type: gcs_lease\n  gcs_lease:\n    bucket: ${B}\n    endpoint_url: http://h:1\nstate:\n  store: gcs\n  gcs: {bucket: b}\n",
 	"state: &a {file: *a}\n", "<<: [*x]\n", "? [a]\n: b\n", "- &l [*l]\n", "%YAML 1.1\n---\na: !!int 'x'\n...\n", "\xff\xfe", "workload: {command: [a, 'b', \"\\x00\"]}\n",
 	"service: {shutdown_grace: P1DT2H3.5S, health_addr: ':8080', telemetry: {x: *y}}\n", "service: {shutdown_grace: 1:59.9, log_level: INFO}\n", "a: |\n  x\n y\n", "state: !!set {a, b}\n",
-	"coordinate: {s3_lease: {ttl: 99999999999999999999999999, renew_interval: .inf, poll_interval: 1e999}}", "a: 'x\n\n", "\ufeffstate: {}", "--- !<tag:yaml.org,2002:binary> aGk=\n",
+	"coordinate: {type: noop, s3_lease: {ttl: 99999999999999999999999999, renew_interval: .inf, poll_interval: 1e999}}", "a: 'x\n\n", "\ufeffstate: {}", "--- !<tag:yaml.org,2002:binary> aGk=\n",
 }
 
 // check loads data as a file and as values of the environment. The only thing

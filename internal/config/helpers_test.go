@@ -51,6 +51,9 @@ func shorten(t *testing.T, path string, c *Config, err error) []string {
 		if !strings.HasPrefix(line, "  ") || strings.TrimSpace(line) != line[2:] {
 			t.Fatalf("line %d is not indented by two spaces: %q", i+1, line)
 		}
+		if strings.Contains(line, ") (") {
+			t.Fatalf("two parentheses in a row: %q", line)
+		}
 		lines[i+1] = line[2:]
 	}
 	return lines[1:]

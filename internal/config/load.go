@@ -44,10 +44,14 @@ func Load(path string, environ []string) (*Config, error) {
 		if problem != nil {
 			return nil, newError([]Problem{*problem})
 		}
-		var problems []Problem
-		root, l.others, problems = parseYAML(path, data)
-		if len(problems) > 0 {
-			return nil, newError(problems)
+		document := parseYAML(path, data)
+		if document.unusable {
+			return nil, newError(document.problems)
+		}
+		root, l.others, l.problems = document.root, document.others, document.problems
+		for _, p := range l.problems {
+			// Which value counts is not known, so that none is judged.
+			l.bad[p.Key] = true
 		}
 	}
 	// 2. ${NAME}, before the environment is laid over: its values are taken as

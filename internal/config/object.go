@@ -24,6 +24,23 @@ func (c *Config) LeaseObject() string {
 	return "none"
 }
 
+// LeaseIdentity is the lease that is meant, without the way to its store, "" for
+// noop. It is sealed into the checkpoint document and compared for ever, so that
+// it must not change when the store is reached by another name or address.
+func (c *Config) LeaseIdentity() string {
+	switch l := c.Coordinate; l.Type {
+	case TypeFileLease:
+		return filepath.Clean(l.FileLease.Path)
+	case TypeS3Lease:
+		return "s3://" + l.S3Lease.Bucket + "/" + l.S3Lease.Key
+	case TypeGCSLease:
+		return "gs://" + l.GCSLease.Bucket + "/" + l.GCSLease.ObjectName
+	case TypeK8sLease:
+		return "k8s://" + l.K8sLease.Namespace + "/" + l.K8sLease.Name
+	}
+	return ""
+}
+
 // StateObject names the checkpoint document for logs, without credentials.
 func (c *Config) StateObject() string {
 	switch s := c.State; s.Store {

@@ -156,3 +156,28 @@ func TestObjectsAreNamedForLogs(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What the checkpoint document stores must not depend on the way to the store: a
+// replica with another identity may not seal it.
+func TestLeaseIdentitySurvivesAnotherSpellingOfTheEndpoint(t *testing.T) {
+	for _, endpoint := range []string{"", "https://s3.eu-central-1.amazonaws.com", "http://127.0.0.1:7070", "http://localhost:7070/", "https://minio:443/base"} {
+		if got := load(t, s3Pair([3]string{"l", "k", endpoint}, [3]string{"s", "k", ""})).LeaseIdentity(); got != "s3://l/k" {
+			t.Errorf("s3 at %q: %q", endpoint, got)
+		}
+		if got := load(t, gcs("endpoint_url: '"+endpoint+"'")).LeaseIdentity(); got != "gs://b/sf2loki/leader.lease" {
+			t.Errorf("gcs at %q: %q", endpoint, got)
+		}
+	}
+	for _, path := range []string{"/m/lease", "/m/./lease", "/m//x/../lease"} {
+		if got := load(t, "coordinate: {type: file_lease, file_lease: {path: "+path+"}}").LeaseIdentity(); got != "/m/lease" {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	c := &Config{Coordinate: Coordinate{Type: TypeK8sLease, K8sLease: K8sLease{Namespace: "n", Name: "m"}}}
+	if got := c.LeaseIdentity(); got != "k8s://n/m" {
+		t.Errorf("k8s: %q", got)
+	}
+	if got := load(t, "").LeaseIdentity(); got != "" {
+		t.Errorf("noop: %q", got)
+	}
+}

@@ -27,7 +27,7 @@ func (k *checker) selectedLease() {
 	if message, ok := notInBuild[l.Type]; ok {
 		k.fail(k.where("coordinate.type"), "coordinate.type", "%s", message)
 	}
-	reason := "coordinate.type is " + l.Type
+	reason := k.is("coordinate.type", l.Type)
 	const leaseKey = maxObjectKey - len(requestSuffix)
 	switch l.Type {
 	case TypeFileLease:
@@ -50,7 +50,7 @@ func (k *checker) selectedLease() {
 // selectedStore checks the section of the selected store.
 func (k *checker) selectedStore() {
 	s := k.c.State
-	reason := "state.store is " + s.Store
+	reason := k.is("state.store", s.Store)
 	switch s.Store {
 	case StoreFile:
 		k.check("state.file.path", pathProblem(s.File.Path))
@@ -75,7 +75,7 @@ func (k *checker) check(key, problem string) {
 
 func (k *checker) bucket(key, bucket, reason string) {
 	if strings.TrimSpace(bucket) == "" {
-		k.check(key, fmt.Sprintf("is empty, but %s; give the bucket's name (%s)", reason, envName(key)))
+		k.check(key, fmt.Sprintf("is empty, but %s; give the bucket's name, here or as %s", reason, envName(key)))
 		return
 	}
 	k.check(key, bucketProblem(bucket))
@@ -103,9 +103,9 @@ func (k *checker) pairing() {
 			if at == (origin{file: k.c.file}) {
 				at = k.where("coordinate.type")
 			}
-			k.fail(at, key, "is not set, but coordinate.type is %s and the default file is on this replica's own disk, where a takeover would not find it; %s", typ, fix)
+			k.fail(at, key, "is not set, but %s and the default file is on this replica's own disk, where a takeover would not find it; %s", k.is("coordinate.type", typ), fix)
 		} else if store == StoreFile && !k.c.State.File.Shared && k.ok("state.file.shared") {
-			k.fail(at, key, "file is on this replica's own disk, where a takeover would not find it, but coordinate.type is %s; %s", typ, fix)
+			k.fail(at, key, "file is on this replica's own disk, where a takeover would not find it, but %s; %s", k.is("coordinate.type", typ), fix)
 		}
 	}
 

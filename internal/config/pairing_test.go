@@ -45,15 +45,15 @@ func TestNoneIsNotForSf2loki(t *testing.T) {
 
 func TestEmptyBucketOfWhatIsSelected(t *testing.T) {
 	for text, want := range map[string]string{
-		"coordinate: {type: s3_lease}\nstate: {store: none}":                               "coordinate.s3_lease.bucket: is empty, but coordinate.type is s3_lease; give the bucket's name (SF2LOKI_COORDINATE__S3_LEASE__BUCKET) (FILE:1:1)",
-		"coordinate: {type: s3_lease, s3_lease: {bucket: ''}}\nstate: {store: none}":       "coordinate.s3_lease.bucket: is empty, but coordinate.type is s3_lease; give the bucket's name (SF2LOKI_COORDINATE__S3_LEASE__BUCKET) (FILE:1:49)",
-		"coordinate: {type: gcs_lease, gcs_lease: {object_name: x}}\nstate: {store: none}": "coordinate.gcs_lease.bucket: is empty, but coordinate.type is gcs_lease; give the bucket's name (SF2LOKI_COORDINATE__GCS_LEASE__BUCKET) (FILE:1:31)",
-		"state: {store: s3}":                      "state.s3.bucket: is empty, but state.store is s3; give the bucket's name (SF2LOKI_STATE__S3__BUCKET) (FILE:1:1)",
-		"state: {store: gcs, gcs: {bucket: ' '}}": "state.gcs.bucket: is empty, but state.store is gcs; give the bucket's name (SF2LOKI_STATE__GCS__BUCKET) (FILE:1:35)",
+		"coordinate: {type: s3_lease}\nstate: {store: none}":                               "coordinate.s3_lease.bucket: is empty, but coordinate.type is s3_lease; give the bucket's name, here or as SF2LOKI_COORDINATE__S3_LEASE__BUCKET (FILE:1:1)",
+		"coordinate: {type: s3_lease, s3_lease: {bucket: ''}}\nstate: {store: none}":       "coordinate.s3_lease.bucket: is empty, but coordinate.type is s3_lease; give the bucket's name, here or as SF2LOKI_COORDINATE__S3_LEASE__BUCKET (FILE:1:49)",
+		"coordinate: {type: gcs_lease, gcs_lease: {object_name: x}}\nstate: {store: none}": "coordinate.gcs_lease.bucket: is empty, but coordinate.type is gcs_lease; give the bucket's name, here or as SF2LOKI_COORDINATE__GCS_LEASE__BUCKET (FILE:1:31)",
+		"state: {store: s3}":                      "state.s3.bucket: is empty, but state.store is s3; give the bucket's name, here or as SF2LOKI_STATE__S3__BUCKET (FILE:1:1)",
+		"state: {store: gcs, gcs: {bucket: ' '}}": "state.gcs.bucket: is empty, but state.store is gcs; give the bucket's name, here or as SF2LOKI_STATE__GCS__BUCKET (FILE:1:35)",
 	} {
 		exactly(t, problems(t, text), want)
 	}
-	load(t, "coordinate: {s3_lease: {key: x}, gcs_lease: {}}\nstate: {s3: {}, gcs: {object_name: y}}")
+	load(t, "coordinate: {type: noop, s3_lease: {key: x}, gcs_lease: {}}\nstate: {s3: {}, gcs: {object_name: y}}")
 }
 
 func TestBucketNames(t *testing.T) {

@@ -57,7 +57,7 @@ func TestCredentialsInTheFileNeverAppearInErrors(t *testing.T) {
 		s3("endpoint_url: 'https://user:" + sekrit + "@minio:9000'"),
 		gcs("service_file: '{\"private_key\": \"" + sekrit + "\"}'"),
 		gcs("service_file: {private_key: " + sekrit + "}"),
-		"coordinate: {s3_lease: {bucket: [" + sekrit + "]}}",
+		"coordinate: {type: noop, s3_lease: {bucket: [" + sekrit + "]}}",
 		"coordinate: https://u:" + sekrit + "@h",
 		"https://u:" + sekrit + "@h",
 		"? https://u:" + sekrit + "@h\n: x",

@@ -8,24 +8,24 @@ import (
 
 func TestUnknownKeysNameTheNearestValidOne(t *testing.T) {
 	for text, want := range map[string]string{
-		"coordiante: {type: s3_lease}":                "coordiante: unknown configuration key; did you mean coordinate? (FILE:1:1)",
-		"sinks: {}":                                   "sinks: unknown configuration key; did you mean sink? (FILE:1:1)",
-		"bananas: {}":                                 "bananas: unknown configuration key; valid here: coordinate, state, service, workload, salesforce, orgs, sources, sink (FILE:1:1)",
-		"coordinate: {s3_lease: {bukcet: b}}":         "coordinate.s3_lease.bukcet: unknown configuration key; did you mean coordinate.s3_lease.bucket? (FILE:1:25)",
-		"coordinate: {s3_lease: {renewInterval: 5s}}": "coordinate.s3_lease.renewInterval: unknown configuration key; did you mean coordinate.s3_lease.renew_interval? (FILE:1:25)",
-		"coordinate: {s3_lease: {renew: 5s}}":         "coordinate.s3_lease.renew: unknown configuration key; did you mean coordinate.s3_lease.renew_interval? (FILE:1:25)",
-		"coordinate: {s3_lease: {endpoint: x}}":       "coordinate.s3_lease.endpoint: unknown configuration key; did you mean coordinate.s3_lease.endpoint_url? (FILE:1:25)",
-		"coordinate: {s3_lease: {tll: 5s}}":           "coordinate.s3_lease.tll: unknown configuration key; did you mean coordinate.s3_lease.ttl? (FILE:1:25)",
-		"coordinate: {s3-lease: {}}":                  "coordinate.s3-lease: unknown configuration key; did you mean coordinate.s3_lease? (FILE:1:14)",
-		"coordinate: {s3_lease: {object_name: x}}":    "coordinate.s3_lease.object_name: unknown configuration key; there is coordinate.gcs_lease.object_name; valid here: bucket, key, region, endpoint_url, ttl, renew_interval, poll_interval, holder_id (FILE:1:25)",
-		"state: {path: /x}":                           "state.path: unknown configuration key; there is state.file.path; valid here: store, file, s3, gcs (FILE:1:9)",
-		"s3_lease: {}":                                "s3_lease: unknown configuration key; there is coordinate.s3_lease; valid here: coordinate, state, service, workload, salesforce, orgs, sources, sink (FILE:1:1)",
-		"command: [x]":                                "command: unknown configuration key; there is workload.command; valid here: coordinate, state, service, workload, salesforce, orgs, sources, sink (FILE:1:1)",
-		"state.store: s3":                             "state.store: unknown configuration key; write it as nested sections, one name a line (FILE:1:1)",
-		"coordinate: {s3_lease.bucket: x}":            "coordinate.s3_lease.bucket: unknown configuration key; write it as nested sections, one name a line (FILE:1:14)",
-		"state: {1: x}":                               "state.1: unknown configuration key; valid here: store, file, s3, gcs (FILE:1:9)",
-		"state: {~: x}":                               "state.~: unknown configuration key; valid here: store, file, s3, gcs (FILE:1:9)",
-		"state: {\"\": x}":                            "state.(an empty key): unknown configuration key; valid here: store, file, s3, gcs (FILE:1:9)",
+		"coordiante: {type: s3_lease}": "coordiante: unknown configuration key; did you mean coordinate? (FILE:1:1)",
+		"sinks: {}":                    "sinks: unknown configuration key; did you mean sink? (FILE:1:1)",
+		"bananas: {}":                  "bananas: unknown configuration key; valid here: coordinate, state, service, workload, salesforce, orgs, sources, sink (FILE:1:1)",
+		"coordinate: {type: noop, s3_lease: {bukcet: b}}":         "coordinate.s3_lease.bukcet: unknown configuration key; did you mean coordinate.s3_lease.bucket? (FILE:1:37)",
+		"coordinate: {type: noop, s3_lease: {renewInterval: 5s}}": "coordinate.s3_lease.renewInterval: unknown configuration key; did you mean coordinate.s3_lease.renew_interval? (FILE:1:37)",
+		"coordinate: {type: noop, s3_lease: {renew: 5s}}":         "coordinate.s3_lease.renew: unknown configuration key; did you mean coordinate.s3_lease.renew_interval? (FILE:1:37)",
+		"coordinate: {type: noop, s3_lease: {endpoint: x}}":       "coordinate.s3_lease.endpoint: unknown configuration key; did you mean coordinate.s3_lease.endpoint_url? (FILE:1:37)",
+		"coordinate: {type: noop, s3_lease: {tll: 5s}}":           "coordinate.s3_lease.tll: unknown configuration key; did you mean coordinate.s3_lease.ttl? (FILE:1:37)",
+		"coordinate: {s3-lease: {}}":                              "coordinate.s3-lease: unknown configuration key; did you mean coordinate.s3_lease? (FILE:1:14)",
+		"coordinate: {type: noop, s3_lease: {object_name: x}}":    "coordinate.s3_lease.object_name: unknown configuration key; there is coordinate.gcs_lease.object_name; valid here: bucket, key, region, endpoint_url, ttl, renew_interval, poll_interval, holder_id (FILE:1:37)",
+		"state: {path: /x}":                                       "state.path: unknown configuration key; there is state.file.path; valid here: store, file, s3, gcs (FILE:1:9)",
+		"s3_lease: {}":                                            "s3_lease: unknown configuration key; there is coordinate.s3_lease; valid here: coordinate, state, service, workload, salesforce, orgs, sources, sink (FILE:1:1)",
+		"command: [x]":                                            "command: unknown configuration key; there is workload.command; valid here: coordinate, state, service, workload, salesforce, orgs, sources, sink (FILE:1:1)",
+		"state.store: s3":                                         "state.store: unknown configuration key; write it as nested sections, one name a line (FILE:1:1)",
+		"coordinate: {s3_lease.bucket: x}":                        "coordinate.s3_lease.bucket: unknown configuration key; write it as nested sections, one name a line (FILE:1:14)",
+		"state: {1: x}":                                           "state.1: unknown configuration key; valid here: store, file, s3, gcs (FILE:1:9)",
+		"state: {~: x}":                                           "state.~: unknown configuration key; valid here: store, file, s3, gcs (FILE:1:9)",
+		"state: {\"\": x}":                                        "state.(an empty key): unknown configuration key; valid here: store, file, s3, gcs (FILE:1:9)",
 	} {
 		exactly(t, problems(t, text), want)
 	}
@@ -35,7 +35,11 @@ func TestUnknownKeysNameTheNearestValidOne(t *testing.T) {
 func TestAMisspeltKeyIsNotAlsoReportedAsMissing(t *testing.T) {
 	one(t, problems(t, "coordinate: {type: s3_lease, s3_lease: {buckett: b}}\nstate: {store: none}"), "did you mean coordinate.s3_lease.bucket?")
 	one(t, problems(t, "coordinate: {type: s3_lease, s3_lease: {bucket: 7}}\nstate: {store: none}"), "must be text")
-	one(t, problems(t, "coordinate: {type: s3_leas, s3_lease: {}}"), "did you mean s3_lease?")
+	one(t, problems(t, "coordinate: {tpye: s3_lease, s3_lease: {bucket: b}}"), "did you mean coordinate.type?")
+	// Beside the proper key it hides nothing.
+	if got := problems(t, "coordinate: {type: s3_lease, s3_lease: {bucket: b_b/c, bukcet: x}}\nstate: {store: none}"); len(got) != 2 || !strings.Contains(got[0], "has a slash") {
+		t.Errorf("%q", got)
+	}
 }
 
 func TestEveryKeyIsSuggestedForATypingError(t *testing.T) {

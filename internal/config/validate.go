@@ -1,15 +1,12 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/sf2loki/sf2loki-ha/coordinator"
 )
 
 var (
@@ -29,6 +26,9 @@ var notInBuild = map[string]string{
 type checker struct {
 	*loader
 	c *Config
+	// assumed are keys that were reported, but whose meaning is plain enough to
+	// judge the rest by it.
+	assumed map[string]bool
 }
 
 // ok tells whether the keys can be judged: neither they nor a section around
@@ -42,6 +42,17 @@ func (k *checker) ok(keys ...string) bool {
 		}
 	}
 	return true
+}
+
+// known tells whether the value of key can be judged by.
+func (k *checker) known(key string) bool { return k.ok(key) || k.assumed[key] }
+
+// is words why something follows from the value of key.
+func (k *checker) is(key, value string) string {
+	if k.assumed[key] {
+		return key + " is meant to be " + value
+	}
+	return key + " is " + value
 }
 
 // reject reports a problem at the place of key, or of the nearest section that
@@ -64,9 +75,10 @@ func (k *checker) where(key string) origin {
 // stores that are not selected are checked for keys and types only, because a
 // file may carry several; the exception is sf2loki's own, rule 2.
 func (l *loader) validate(c *Config) {
-	k := &checker{loader: l, c: c}
+	k := &checker{loader: l, c: c, assumed: map[string]bool{}}
 	// 1. One key at a time.
 	k.choice("coordinate.type", &c.Coordinate.Type, types, nil)
+	k.forgottenType()
 	k.choice("state.store", &c.State.Store, stores, nil)
 	k.choice("service.log_level", &c.Service.LogLevel, logLevels, strings.ToLower)
 	k.choice("service.log_format", &c.Service.LogFormat, logFormats, nil)
@@ -76,15 +88,15 @@ func (l *loader) validate(c *Config) {
 	k.halfRule(TypeFileLease, "coordinate.file_lease", "ttl", c.Coordinate.FileLease.TTL, c.Coordinate.FileLease.RenewInterval)
 	k.halfRule(TypeK8sLease, "coordinate.k8s_lease", "lease_duration", c.Coordinate.K8sLease.LeaseDuration, c.Coordinate.K8sLease.RenewInterval)
 	// 3. The selected coordinator and store, each by itself.
-	if k.ok("coordinate.type") {
+	if k.known("coordinate.type") {
 		k.selectedLease()
-		k.durations()
 	}
-	if k.ok("state.store") {
+	k.durations()
+	if k.known("state.store") {
 		k.selectedStore()
 	}
 	// 4. Both together.
-	if k.ok("coordinate.type", "state.store") {
+	if k.known("coordinate.type") && k.known("state.store") {
 		k.pairing()
 		k.sameObject()
 	}
@@ -103,11 +115,60 @@ func (k *checker) choice(key string, value *string, valid []string, normalize fu
 		*value = given
 		return
 	}
-	hint := ""
-	if near := nearest(given, valid); near != "" {
+	hint, near := "", nearest(given, valid)
+	if message, refused := notInBuild[near]; refused {
+		hint, near = "; "+message, ""
+	} else if near != "" {
 		hint = fmt.Sprintf("; did you mean %s?", near)
 	}
-	k.reject(key, "%s is not one of %s%s", quote(*value), strings.Join(valid, ", "), hint)
+	k.reject(key, "%s is not one of %s%s", quote(*value), strings.Join(offered(valid), ", "), hint)
+	if near != "" {
+		*value, k.assumed[key] = near, true
+	}
+}
+
+// offered leaves out the names that this build refuses.
+func offered(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, refused := notInBuild[name]
+		return refused
+	})
+}
+
+// forgottenType refuses a lease that is described but not selected by anything.
+// The default is noop, so that both replicas would lead and nobody would notice.
+// With an explicit noop the sections may stay: sf2loki's own files have that.
+func (k *checker) forgottenType() {
+	const key = "coordinate.type"
+	if _, given := k.c.set[key]; given || !k.ok(key) {
+		return
+	}
+	var given, sections []string
+	for _, typ := range types {
+		if section := "coordinate." + typ; k.c.IsSet(section) {
+			given, sections = append(given, typ), append(sections, section)
+		}
+	}
+	if len(given) == 0 {
+		return
+	}
+	at, assign := k.c.set[sections[0]], key+": "
+	if at.env != "" {
+		assign = envName(key) + "="
+	}
+	are, hint := " is", ""
+	if len(given) > 1 {
+		are = " are"
+	}
+	if message, refused := notInBuild[given[0]]; refused {
+		hint = "; " + message
+	}
+	k.bad[key] = true
+	k.fail(at, key, "is not set, but %s%s given; without a type there is no election and every replica leads; set %s%s, or noop if there is only ever one replica%s",
+		strings.Join(sections, " and "), are, assign, strings.Join(given, " or "), hint)
+	if len(given) == 1 && hint == "" {
+		k.c.Coordinate.Type, k.assumed[key] = given[0], true
+	}
 }
 
 // healthAddr checks host:port without looking the host up.
@@ -156,81 +217,4 @@ func (k *checker) halfRule(typ, section, ttlName string, ttl, renew time.Duratio
 	}
 	k.fail(k.where(renewKey), renewKey, "%v is not less than half of %s (%v); raise %s above %v or renew more often",
 		renew, ttlName, ttl, ttlName, 2*renew)
-}
-
-// durations checks the selected coordinator's durations against each other. The
-// relations are the coordinator's; here they get the names of the file.
-func (k *checker) durations() {
-	ttlKey, renewKey, pollKey := k.c.durationKeys()
-	// 1. A zero means "default" to the coordinator, but somebody wrote it.
-	l := k.c.leaseDurations()
-	fields := []struct {
-		key   string
-		value time.Duration
-	}{
-		{"workload.stop_grace", k.c.Workload.StopGrace},
-		{ttlKey, l.TTL}, {renewKey, l.RenewInterval}, {pollKey, l.PollInterval},
-	}
-	sound := true
-	for _, f := range fields {
-		if _, given := k.c.set[f.key]; given && k.ok(f.key) && f.value <= 0 {
-			k.reject(f.key, "%v must be greater than 0; leave the key out for the default", f.value)
-		}
-		sound = sound && k.ok(f.key)
-	}
-	if !sound || !k.ok("service.shutdown_grace", "service.platform_stop_window") {
-		return
-	}
-	// 2. Everything but the stop grace, which is then derived from the ttl.
-	election := k.c.Election("replica")
-	election.StopGrace = 0
-	if err := election.Validate(); err != nil {
-		k.translate(err)
-		return
-	}
-	// 3. The stop grace takes from what is left for renewing. If nothing was
-	// wrong without it, it is the value to change.
-	if k.c.Coordinate.Type == TypeNoop || k.c.Workload.StopGrace == 0 {
-		return
-	}
-	with := k.c.Election("replica")
-	if with.Validate() == nil {
-		return
-	}
-	k.reject("workload.stop_grace", "%v leaves too little of the ttl of %v to renew it every %v; use at most %v, or a longer ttl (%s)",
-		with.StopGrace, with.TTL, with.RenewInterval, longestStopGrace(election), ttlKey)
-}
-
-// longestStopGrace searches the longest grace, in steps of 10 ms, that c bears.
-func longestStopGrace(c coordinator.Config) time.Duration {
-	const step = 10 * time.Millisecond
-	low, high := time.Duration(0), c.TTL/step // low is valid, high is not
-	for high-low > 1 {
-		middle := (low + high) / 2
-		c.StopGrace = middle * step
-		if c.Validate() == nil {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return low * step
-}
-
-// translate reports the coordinator's errors under the keys of the file.
-func (k *checker) translate(err error) {
-	var many interface{ Unwrap() []error }
-	if errors.As(err, &many) {
-		for _, one := range many.Unwrap() {
-			k.translate(one)
-		}
-		return
-	}
-	var field *coordinator.FieldError
-	if !errors.As(err, &field) {
-		k.fail(k.where("coordinate"), "coordinate", "%v", err)
-		return
-	}
-	key := k.c.keyOf(field.Field)
-	k.fail(k.where(key), key, "%s", field.Detail)
 }

@@ -6,17 +6,20 @@ import (
 	"time"
 )
 
+// The messages below hold for any set of types that the build does not have.
+var offeredTypes = strings.Join(offered(types), ", ")
+
 func TestNamesOfTypeStoreLevelAndFormat(t *testing.T) {
 	for text, want := range map[string]string{
-		"coordinate: {type: s3}":        `coordinate.type: "s3" is not one of noop, file_lease, s3_lease, gcs_lease, k8s_lease; did you mean s3_lease? (FILE:1:20)`,
-		"coordinate: {type: S3_LEASE}":  `coordinate.type: "S3_LEASE" is not one of noop, file_lease, s3_lease, gcs_lease, k8s_lease; did you mean s3_lease? (FILE:1:20)`,
-		"coordinate: {type: zookeeper}": `coordinate.type: "zookeeper" is not one of noop, file_lease, s3_lease, gcs_lease, k8s_lease (FILE:1:20)`,
-		"coordinate: {type: ''}":        `coordinate.type: "" is not one of noop, file_lease, s3_lease, gcs_lease, k8s_lease (FILE:1:20)`,
-		"state: {store: redis}":         `state.store: "redis" is not one of file, s3, gcs, none (FILE:1:16)`,
-		"state: {store: nnoe}":          `state.store: "nnoe" is not one of file, s3, gcs, none; did you mean none? (FILE:1:16)`,
-		"service: {log_level: inof}":    `service.log_level: "inof" is not one of debug, info, warning, warn, error, critical; did you mean info? (FILE:1:22)`,
-		"service: {log_format: JSON}":   `service.log_format: "JSON" is not one of json, logfmt; did you mean json? (FILE:1:23)`,
-		"service: {log_format: text}":   `service.log_format: "text" is not one of json, logfmt (FILE:1:23)`,
+		"coordinate: {type: s3, s3_lease: {bucket: b}}\nstate: {store: none}":       `coordinate.type: "s3" is not one of ` + offeredTypes + `; did you mean s3_lease? (FILE:1:20)`,
+		"coordinate: {type: S3_LEASE, s3_lease: {bucket: b}}\nstate: {store: none}": `coordinate.type: "S3_LEASE" is not one of ` + offeredTypes + `; did you mean s3_lease? (FILE:1:20)`,
+		"coordinate: {type: zookeeper}":                                             `coordinate.type: "zookeeper" is not one of ` + offeredTypes + ` (FILE:1:20)`,
+		"coordinate: {type: ''}":                                                    `coordinate.type: "" is not one of ` + offeredTypes + ` (FILE:1:20)`,
+		"state: {store: redis}":                                                     `state.store: "redis" is not one of file, s3, gcs, none (FILE:1:16)`,
+		"state: {store: nnoe}":                                                      `state.store: "nnoe" is not one of file, s3, gcs, none; did you mean none? (FILE:1:16)`,
+		"service: {log_level: inof}":                                                `service.log_level: "inof" is not one of debug, info, warning, warn, error, critical; did you mean info? (FILE:1:22)`,
+		"service: {log_format: JSON}":                                               `service.log_format: "JSON" is not one of json, logfmt; did you mean json? (FILE:1:23)`,
+		"service: {log_format: text}":                                               `service.log_format: "text" is not one of json, logfmt (FILE:1:23)`,
 	} {
 		exactly(t, problems(t, text), want)
 	}
@@ -31,7 +34,7 @@ func TestKubernetesLeaseSaysThatItIsNotBuilt(t *testing.T) {
 	exactly(t, problems(t, "coordinate: {type: k8s_lease}\nstate: {store: none}"),
 		"coordinate.type: k8s_lease is not in this build yet, it comes with a later one; use s3_lease, gcs_lease or file_lease (FILE:1:20)")
 	// The section itself is known and judged, so that a file can be prepared.
-	load(t, "coordinate: {k8s_lease: {namespace: x, lease_duration: 30s, renew_interval: 10s}}")
+	load(t, "coordinate: {type: noop, k8s_lease: {namespace: x, lease_duration: 30s, renew_interval: 10s}}")
 	got := strings.Join(problems(t, "coordinate: {type: k8s_lease, k8s_lease: {name: '', lease_duration: 9s}}\n"), "\n")
 	for _, want := range []string{"k8s_lease.name: is empty", "k8s_lease.renew_interval: 10s is not less than half of the ttl of 9s", "state.store: is not set"} {
 		if !strings.Contains(got, want) {
@@ -68,20 +71,20 @@ func TestRelationsOfTheSelectedLease(t *testing.T) {
 		text string
 		want []string
 	}{
-		"renew not below half of the ttl": {s3("ttl: 60s, renew_interval: 30s"), []string{"coordinate.s3_lease.renew_interval: 30s is not less than half of the ttl of 1m0s; use at most 29.99s or raise the ttl above 1m0s (FILE:1:78)"}},
+		"renew not below half of the ttl": {s3("ttl: 60s, renew_interval: 30s"), []string{"coordinate.s3_lease.renew_interval: 30s is not less than half of the ttl of 1m0s; raise the ttl to 1m0.5s or renew every 29.99s (FILE:1:78)"}},
 		"no room for three calls":         {s3("ttl: 15s, renew_interval: 7s"), []string{"coordinate.s3_lease.renew_interval: 7s + 3 calls of 1.5s = 11.5s does not fit into the 10.85s a term has before its work must stop (ttl 15s less 1.0% drift, stop grace 3s, kill margin 1s); raise the ttl to 16s or renew every 6.35s (FILE:1:78)"}},
 		"both at once": {s3("renew_interval: 9s"), []string{
 			"coordinate.s3_lease.renew_interval: 9s + 3 calls of 1.5s = 13.5s does not fit into the 10.85s a term has before its work must stop (ttl 15s less 1.0% drift, stop grace 3s, kill margin 1s); raise the ttl to 18.5s or renew every 6.35s (FILE:1:68)",
-			"coordinate.s3_lease.renew_interval: 9s is not less than half of the ttl of 15s; use at most 7.49s or raise the ttl above 18s (FILE:1:68)"}},
+			"coordinate.s3_lease.renew_interval: 9s is not less than half of the ttl of 15s; raise the ttl to 18.5s or renew every 6.35s (FILE:1:68)"}},
 		"only the ttl given":      {s3("ttl: 9s"), []string{"coordinate.s3_lease.renew_interval: 5s + 3 calls of 900ms = 7.7s does not fit", "coordinate.s3_lease.renew_interval: 5s is not less than half of the ttl of 9s"}},
-		"ttl too short":           {s3("ttl: 500ms"), []string{"coordinate.s3_lease.ttl: 500ms is outside 1s to 10m0s (FILE:1:57)", "coordinate.s3_lease.poll_interval: 1s is outside 100ms to the ttl of 500ms"}},
+		"ttl too short":           {s3("ttl: 500ms"), []string{"coordinate.s3_lease.ttl: 500ms is outside 1s to 10m0s (FILE:1:57)"}},
 		"ttl too long":            {s3("ttl: 15m"), []string{"coordinate.s3_lease.ttl: 15m0s is outside 1s to 10m0s (FILE:1:57)"}},
 		"minutes meant":           {s3("ttl: 15, renew_interval: 5m"), []string{"coordinate.s3_lease.renew_interval: 5m0s + 3 calls of", "coordinate.s3_lease.renew_interval: 5m0s is not less than half of the ttl of 15s"}},
-		"poll too fast":           {s3("poll_interval: 50ms"), []string{"coordinate.s3_lease.poll_interval: 50ms is outside 100ms to the ttl of 15s (FILE:1:67)"}},
-		"poll longer than ttl":    {s3("poll_interval: 16s"), []string{"coordinate.s3_lease.poll_interval: 16s is outside 100ms to the ttl of 15s (FILE:1:67)"}},
+		"poll too fast":           {s3("poll_interval: 50ms"), []string{"coordinate.s3_lease.poll_interval: 50ms is less than 100ms; each poll is a request that is paid for, so use 100ms or more (FILE:1:67)"}},
+		"poll longer than ttl":    {s3("poll_interval: 16s"), []string{"coordinate.s3_lease.poll_interval: 16s is longer than the ttl of 15s; use at most 15s, better a tenth of it (FILE:1:67)"}},
 		"zero is not a default":   {s3("ttl: 0, renew_interval: 0s, poll_interval: 0ms"), []string{"coordinate.s3_lease.ttl: 0s must be greater than 0; leave the key out for the default (FILE:1:57)", "coordinate.s3_lease.renew_interval: 0s must be greater", "coordinate.s3_lease.poll_interval: 0s must be greater"}},
 		"negative":                {s3("ttl: -15"), []string{"coordinate.s3_lease.ttl: -15s must be greater than 0; leave the key out for the default (FILE:1:57)"}},
-		"gcs writes":              {gcs("ttl: 8s, renew_interval: 900ms"), []string{"coordinate.gcs_lease.renew_interval: 900ms is faster than the store accepts writes of one object (one in 1s) (FILE:1:79)"}},
+		"gcs writes":              {gcs("ttl: 8s, renew_interval: 900ms"), []string{"coordinate.gcs_lease.renew_interval: 900ms is shorter than 1s, and the store accepts no second write of one object within 1s; renew every 1s or less often (FILE:1:79)"}},
 		"gcs calls take a second": {gcs("ttl: 6s, renew_interval: 2s"), []string{"coordinate.gcs_lease.renew_interval: 2s + 3 calls of 1s = 5s does not fit into the"}},
 		"grace of nothing left":   {"service: {platform_stop_window: 2s, shutdown_grace: -1}", []string{"service.platform_stop_window: 2s leaves no time to stop the work; 2s of it are kept for the release (FILE:1:33)", "service.shutdown_grace: -1s must be greater than 0 (FILE:1:53)"}},
 	} {
@@ -98,7 +101,7 @@ func TestRelationsOfTheSelectedLease(t *testing.T) {
 		})
 	}
 	one(t, problems(t, "coordinate: {type: file_lease, file_lease: {ttl: 20s, renew_interval: 10s}}"),
-		"coordinate.file_lease.renew_interval: 10s is not less than half of the ttl of 20s; use at most 9.99s or raise the ttl above 20s (FILE:1:71)")
+		"coordinate.file_lease.renew_interval: 10s is not less than half of the ttl of 20s; raise the ttl to 20.5s or renew every 9.99s (FILE:1:71)")
 	for _, text := range []string{s3("ttl: 6s, renew_interval: 2s"), s3("ttl: 45s, renew_interval: 15s"), s3("ttl: 10m, renew_interval: 1m"), gcs("ttl: 8s, renew_interval: 2s"), s3("ttl: 16s, renew_interval: 7s"), s3("renew_interval: 6.35s")} {
 		load(t, text)
 	}
@@ -106,17 +109,17 @@ func TestRelationsOfTheSelectedLease(t *testing.T) {
 
 // sf2loki refuses these whatever the type is, and so must we: the file is its.
 func TestHalfRuleHoldsForLeasesThatAreNotSelected(t *testing.T) {
-	exactly(t, problems(t, "coordinate: {file_lease: {ttl: 20s, renew_interval: 10s}}"),
-		"coordinate.file_lease.renew_interval: 10s is not less than half of ttl (20s); raise ttl above 20s or renew more often (FILE:1:53)")
-	exactly(t, problems(t, "coordinate: {k8s_lease: {lease_duration: 15s}}"),
-		"coordinate.k8s_lease.renew_interval: 10s is not less than half of lease_duration (15s); raise lease_duration above 20s or renew more often (FILE:1:14)")
-	load(t, "coordinate: {file_lease: {ttl: 20.001, renew_interval: 10s}, s3_lease: {ttl: 1s, renew_interval: 1w}}")
-	one(t, problems(t, "coordinate: {file_lease: {ttl: 1s, renew_interval: 36499d}}"), "less than half")
+	exactly(t, problems(t, "coordinate: {type: noop, file_lease: {ttl: 20s, renew_interval: 10s}}"),
+		"coordinate.file_lease.renew_interval: 10s is not less than half of ttl (20s); raise ttl above 20s or renew more often (FILE:1:65)")
+	exactly(t, problems(t, "coordinate: {type: noop, k8s_lease: {lease_duration: 15s}}"),
+		"coordinate.k8s_lease.renew_interval: 10s is not less than half of lease_duration (15s); raise lease_duration above 20s or renew more often (FILE:1:26)")
+	load(t, "coordinate: {type: noop, file_lease: {ttl: 20.001, renew_interval: 10s}, s3_lease: {ttl: 1s, renew_interval: 1w}}")
+	one(t, problems(t, "coordinate: {type: noop, file_lease: {ttl: 1s, renew_interval: 36499d}}"), "less than half")
 }
 
 func TestStopGraceMustLeaveTimeToRenew(t *testing.T) {
 	exactly(t, problems(t, s3("ttl: 15s")+"workload: {stop_grace: 12s}"),
-		"workload.stop_grace: 12s leaves too little of the ttl of 15s to renew it every 5s; use at most 4.35s, or a longer ttl (coordinate.s3_lease.ttl) (FILE:3:24)")
+		"workload.stop_grace: 12s leaves too little of the ttl of 15s to renew it every 5s; use at most 4.35s or set coordinate.s3_lease.ttl to 23s (FILE:3:24)")
 	load(t, s3("ttl: 15s")+"workload: {stop_grace: 4.35s}")
 	one(t, problems(t, s3("ttl: 15s")+"workload: {stop_grace: 4.36s}"), "use at most 4.35s")
 	for _, zero := range []string{"0s", "0", "-1"} {
@@ -124,8 +127,11 @@ func TestStopGraceMustLeaveTimeToRenew(t *testing.T) {
 	}
 	// Without a lease nothing runs out, so that any grace fits.
 	load(t, "workload: {stop_grace: 10m}")
+	load(t, s3("ttl: 23s")+"workload: {stop_grace: 12s}")
+	one(t, problems(t, s3("ttl: 15s")+"workload: {stop_grace: 20m}"), "use at most 4.35s (FILE")
 	// A relation that fails even without the grace is the renewal's.
-	one(t, problems(t, s3("renew_interval: 7s")+"workload: {stop_grace: 12s}"), "coordinate.s3_lease.renew_interval: 7s + 3 calls")
+	one(t, problems(t, s3("renew_interval: 7s")+"workload: {stop_grace: 12s}"), "coordinate.s3_lease.renew_interval: 7s + 3 calls", "stop grace 12s", "raise the ttl to 25s (FILE")
+	load(t, s3("ttl: 25s, renew_interval: 7s")+"workload: {stop_grace: 12s}")
 }
 
 func TestElectionCarriesTheSelectedDurations(t *testing.T) {

@@ -68,7 +68,7 @@ func (v *value) put(key string, at origin, to *value) {
 func (v *value) describe() string {
 	switch v.kind {
 	case nullValue:
-		return "empty (null)"
+		return "empty or null"
 	case boolValue:
 		return "the boolean " + quote(v.text)
 	case intValue, floatValue:

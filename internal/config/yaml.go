@@ -23,41 +23,50 @@ type reader struct {
 	active   map[*yaml.Node]bool // nodes being visited: an alias to one is a circle
 }
 
-// parseYAML reads one document. It returns our sections as a mapping, and the
-// places of sf2loki's own sections, which it does not look into.
-func parseYAML(file string, data []byte) (root *value, others map[string]origin, problems []Problem) {
+// document is what parseYAML read.
+type document struct {
+	root     *value            // our sections, a mapping
+	others   map[string]origin // places of sf2loki's own sections
+	problems []Problem
+	// unusable: there is no document of which anything could be judged.
+	unusable bool
+}
+
+// parseYAML reads one document. It does not look into sf2loki's own sections.
+func parseYAML(file string, data []byte) document {
 	r := &reader{file: file, left: maxNodes, active: map[*yaml.Node]bool{}}
-	root = &value{kind: mapValue, at: origin{file: file}}
-	others = map[string]origin{}
+	doc := document{root: &value{kind: mapValue, at: origin{file: file}}, others: map[string]origin{}}
+	unusable := func(p Problem) document {
+		return document{problems: []Problem{p}, unusable: true}
+	}
 
 	// 1. Text at all? The library's own message for this has no place.
 	if p, bad := notText(file, data); bad {
-		return root, others, []Problem{p}
+		return unusable(p)
 	}
 	// 2. Exactly one document. None is an empty one.
 	top, problem := oneDocument(file, data)
 	if problem != nil {
-		return root, others, []Problem{*problem}
+		return unusable(*problem)
 	}
-	if top == nil {
-		return root, others, nil
-	}
-	if top.Kind == yaml.ScalarNode && r.scalar(top).kind == nullValue {
-		return root, others, nil
+	if top == nil || (top.Kind == yaml.ScalarNode && r.scalar(top).kind == nullValue) {
+		return doc
 	}
 	if top.Kind != yaml.MappingNode {
 		v := r.shallow(top)
-		return root, others, []Problem{v.at.problem(rootKey, "must be a mapping with sections such as coordinate and state, but is %s", v.describe())}
+		return unusable(v.at.problem(rootKey, "must be a mapping with sections such as coordinate and state, but is %s", v.describe()))
 	}
 	// 3. Our sections are read, sf2loki's are only noticed.
 	for _, p := range r.pairs(top, "") {
 		if isSF2loki(p.key) {
-			others[p.key] = p.at
+			doc.others[p.key] = p.at
 			continue
 		}
-		root.entries = append(root.entries, &entry{key: p.key, at: p.at, value: r.convert(p.node, keyName(p.key))})
+		doc.root.entries = append(doc.root.entries, &entry{key: p.key, at: p.at, value: r.convert(p.node, keyName(p.key))})
 	}
-	return root, others, r.problems
+	// An explosion was cut off somewhere: what was read is not what is meant.
+	doc.problems, doc.unusable = r.problems, r.left < 0
+	return doc
 }
 
 func isSF2loki(key string) bool {
@@ -107,6 +116,10 @@ func oneDocument(file string, data []byte) (*yaml.Node, *Problem) {
 	}
 	if !errors.Is(err, io.EOF) {
 		at, context := syntaxPlace(decoder, file, err)
+		if tabIndents(data, at) {
+			p := at.problem(rootKey, "YAML syntax error: a tab is used for indentation, where YAML takes only spaces; replace the tab with spaces")
+			return nil, &p
+		}
 		p := at.problem(rootKey, "YAML syntax error: %s%s", hideUserinfo(libraryText(err)), context)
 		return nil, &p
 	}
@@ -114,6 +127,18 @@ func oneDocument(file string, data []byte) (*yaml.Node, *Problem) {
 		return nil, nil
 	}
 	return first.Content[0], nil
+}
+
+// tabIndents tells whether the place is a tab with nothing but white space
+// before it on its line. The library has three messages for that, and the most
+// frequent one speaks of a character that nobody can see.
+func tabIndents(data []byte, at origin) bool {
+	lines := strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n")
+	if at.line < 1 || at.line > len(lines) || at.column < 1 || at.column > len(lines[at.line-1]) {
+		return false
+	}
+	indent := lines[at.line-1][:at.column]
+	return strings.HasSuffix(indent, "\t") && strings.Trim(indent, " \t") == ""
 }
 
 // libraryText is the library's message without its prefix and its line, which
@@ -219,7 +244,10 @@ func (r *reader) convert(n *yaml.Node, path string) *value {
 	switch v.kind {
 	case listValue:
 		for _, item := range n.Content {
-			v.items = append(v.items, r.convert(item, path))
+			converted := r.convert(item, path)
+			if v.items = append(v.items, converted); converted.kind == brokenValue {
+				v.kind = brokenValue
+			}
 		}
 	case mapValue:
 		for _, p := range r.pairs(n, path) {

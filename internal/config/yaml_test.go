@@ -10,29 +10,33 @@ import (
 
 func TestYAMLErrorsHaveLineAndColumn(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"second colon":          {"a: b: c\n", "<root>: YAML syntax error: mapping values are not allowed in this context (FILE:1:5)"},
-		"tab":                   {"a:\n\t- b", "<root>: YAML syntax error: found character that cannot start any token (FILE:2:1)"},
-		"open quote":            {"a: 1\nb: 'x\n\nc: y\n", "<root>: YAML syntax error: found unexpected end of stream, while scanning a quoted scalar that begins at 2:4 (FILE:5:1)"},
-		"open brace":            {"a: 1\nb: {c: 1\nd: 2\n", "<root>: YAML syntax error: did not find expected ',' or '}', while parsing a flow mapping that begins at 2:4 (FILE:3:2)"},
-		"indentation":           {"coordinate:\n  type: noop\n state:\n", "<root>: YAML syntax error: did not find expected key, while parsing a block mapping that begins at 1:1 (FILE:3:2)"},
-		"unknown anchor":        {"state:\n  store: *x\n", "<root>: YAML syntax error: unknown anchor 'x' referenced (FILE:2:10)"},
-		"not UTF-8":             {"state:\n  store: \"\xc3\x28\"\n", "<root>: the file is not UTF-8 text (byte 0xc3 at offset 17); save it as UTF-8 (FILE:2:11)"},
-		"UTF-16":                {"\xff\xfea\x00", "<root>: the file is not UTF-8 text (byte 0xff at offset 0); save it as UTF-8 (FILE:1:1)"},
-		"control character":     {"a: é\x01", "<root>: the file has a control character (U+0001) that YAML does not allow; remove it (FILE:1:5)"},
-		"two documents":         {"state: {}\n---\nservice: {}\n", "<root>: the file has more than one YAML document; remove the one that begins here (FILE:2:1)"},
-		"empty second document": {"state: {}\n---\n", "<root>: the file has more than one YAML document; remove the one that begins here (FILE:2:1)"},
-		"error in second":       {"state: {}\n---\n'\n", "<root>: YAML syntax error: found unexpected end of stream, while scanning a quoted scalar that begins at 3:1 (FILE:4:1)"},
-		"top-level list":        {"- a\n", "<root>: must be a mapping with sections such as coordinate and state, but is a list (FILE:1:1)"},
-		"top-level text":        {"hello", `<root>: must be a mapping with sections such as coordinate and state, but is the text "hello" (FILE:1:1)`},
-		"top-level number":      {"3", `<root>: must be a mapping with sections such as coordinate and state, but is the number "3" (FILE:1:1)`},
-		"list as key":           {"? [a]\n: b\n", "<root>: a key must be a plain name, but is a list or a mapping (FILE:1:3)"},
-		"duplicate section":     {"state: {}\nservice: {}\nstate: {store: s3}\n", "state: is given twice, on line 1 and on line 3; remove one (FILE:3:1)"},
-		"duplicate key":         {"state:\n  store: s3\n  store: file\n", "state.store: is given twice, on line 2 and on line 3; remove one (FILE:3:3)"},
-		"duplicate of sf2loki":  {"sink: {}\nsink: {}\n", "sink: is given twice, on line 1 and on line 2; remove one (FILE:2:1)"},
-		"duplicate anchor key":  {"state: {&k store: file, *k : s3}\n", "state.store: is given twice, on line 1 and on line 1; remove one (FILE:1:25)"},
-		"circle":                {"state: &s\n  file: *s\n", "state.file: contains itself through an alias (FILE:2:9)"},
-		"merge circle":          {"state: &s\n  <<: *s\n", "state: contains itself through an alias (FILE:2:7)"},
-		"merge of a text":       {"state:\n  <<: x\n", "state: the merge key << needs a mapping or a list of mappings (FILE:2:7)"},
+		"second colon":                {"a: b: c\n", "FILE:1:5: YAML syntax error: mapping values are not allowed in this context"},
+		"tab":                         {"a:\n\t- b", "FILE:2:1: YAML syntax error: a tab is used for indentation, where YAML takes only spaces; replace the tab with spaces"},
+		"tab after spaces":            {"state:\n  store: none\n  \tfile: {}\n", "FILE:3:3: YAML syntax error: a tab is used for indentation, where YAML takes only spaces; replace the tab with spaces"},
+		"tab on the first line":       {"\ufeff\tstate: {}\n", "FILE:1:1: YAML syntax error: a tab is used for indentation, where YAML takes only spaces; replace the tab with spaces"},
+		"tab in a block":              {"state:\n  store: |\n\t none\n", "FILE:3:1: YAML syntax error: a tab is used for indentation, where YAML takes only spaces; replace the tab with spaces"},
+		"tab that is not indentation": {"state:\n  store: \t@x\n", "FILE:2:11: YAML syntax error: found character that cannot start any token"},
+		"open quote":                  {"a: 1\nb: 'x\n\nc: y\n", "FILE:5:1: YAML syntax error: found unexpected end of stream, while scanning a quoted scalar that begins at 2:4"},
+		"open brace":                  {"a: 1\nb: {c: 1\nd: 2\n", "FILE:3:2: YAML syntax error: did not find expected ',' or '}', while parsing a flow mapping that begins at 2:4"},
+		"indentation":                 {"coordinate:\n  type: noop\n state:\n", "FILE:3:2: YAML syntax error: did not find expected key, while parsing a block mapping that begins at 1:1"},
+		"unknown anchor":              {"state:\n  store: *x\n", "FILE:2:10: YAML syntax error: unknown anchor 'x' referenced"},
+		"not UTF-8":                   {"state:\n  store: \"\xc3\x28\"\n", "FILE:2:11: the file is not UTF-8 text (byte 0xc3 at offset 17); save it as UTF-8"},
+		"UTF-16":                      {"\xff\xfea\x00", "FILE:1:1: the file is not UTF-8 text (byte 0xff at offset 0); save it as UTF-8"},
+		"control character":           {"a: é\x01", "FILE:1:5: the file has a control character (U+0001) that YAML does not allow; remove it"},
+		"two documents":               {"state: {}\n---\nservice: {}\n", "FILE:2:1: the file has more than one YAML document; remove the one that begins here"},
+		"empty second document":       {"state: {}\n---\n", "FILE:2:1: the file has more than one YAML document; remove the one that begins here"},
+		"error in second":             {"state: {}\n---\n'\n", "FILE:4:1: YAML syntax error: found unexpected end of stream, while scanning a quoted scalar that begins at 3:1"},
+		"top-level list":              {"- a\n", "FILE:1:1: must be a mapping with sections such as coordinate and state, but is a list"},
+		"top-level text":              {"hello", `FILE:1:1: must be a mapping with sections such as coordinate and state, but is the text "hello"`},
+		"top-level number":            {"3", `FILE:1:1: must be a mapping with sections such as coordinate and state, but is the number "3"`},
+		"list as key":                 {"? [a]\n: b\n", "FILE:1:3: a key must be a plain name, but is a list or a mapping"},
+		"duplicate section":           {"state: {}\nservice: {}\nstate: {store: s3}\n", "state: is given twice, on line 1 and on line 3; remove one (FILE:3:1)"},
+		"duplicate key":               {"state:\n  store: s3\n  store: file\n", "state.store: is given twice, on line 2 and on line 3; remove one (FILE:3:3)"},
+		"duplicate of sf2loki":        {"sink: {}\nsink: {}\n", "sink: is given twice, on line 1 and on line 2; remove one (FILE:2:1)"},
+		"duplicate anchor key":        {"state: {&k store: file, *k : s3}\n", "state.store: is given twice, on line 1 and on line 1; remove one (FILE:1:25)"},
+		"circle":                      {"state: &s\n  file: *s\n", "state.file: contains itself through an alias (FILE:2:9)"},
+		"merge circle":                {"state: &s\n  <<: *s\n", "state: contains itself through an alias (FILE:2:7)"},
+		"merge of a text":             {"state:\n  <<: x\n", "state: the merge key << needs a mapping or a list of mappings (FILE:2:7)"},
 	} {
 		t.Run(name, func(t *testing.T) { exactly(t, problems(t, c.text), c.want) })
 	}
@@ -82,15 +86,15 @@ func TestTextKeysRefuseOtherScalars(t *testing.T) {
 	for plain, shown := range map[string]string{
 		"123456": `the number "123456"; put it in quotes`, "60.0": `the number "60.0"; put it in quotes`, "yes": `the boolean "yes"; put it in quotes`,
 		"off": `the boolean "off"; put it in quotes`, "2026-01-01": `the date "2026-01-01"; put it in quotes`, "12:30": `the number "12:30"; put it in quotes`,
-		"0x1F": `the number "0x1F"; put it in quotes`, "017": `the number "017"; put it in quotes`, "": "empty (null); give a value or remove the line",
-		"~": "empty (null); give a value or remove the line", ".inf": `the number ".inf"; put it in quotes`, "[a]": "a list", "{a: b}": "a mapping",
+		"0x1F": `the number "0x1F"; put it in quotes`, "017": `the number "017"; put it in quotes`, "": "empty or null; give a value or remove the line",
+		"~": "empty or null; give a value or remove the line", ".inf": `the number ".inf"; put it in quotes`, "[a]": "a list", "{a: b}": "a mapping",
 		"!!binary aGk=": "a value of a type that is not used here", "!mine x": "a value of a type that is not used here", "!!int '5'": `the number "5"; put it in quotes`,
 	} {
 		got := problems(t, "coordinate: {type: s3_lease, s3_lease: {bucket: "+plain+"}}\nstate: {store: none}")
 		one(t, got, "coordinate.s3_lease.bucket: must be text, but is "+shown+" (FILE:1:")
 	}
 	for plain, want := range map[string]string{`"123"`: "123", "'yes'": "yes", "!!str 12": "12", "08": "08", "1e5": "1e5", "y": "y", "a-b": "a-b", "|\n      x.y": "x.y"} {
-		c := load(t, "coordinate:\n  s3_lease:\n    bucket: "+plain+"\n")
+		c := load(t, "coordinate:\n  type: noop\n  s3_lease:\n    bucket: "+plain+"\n")
 		if got := strings.TrimSpace(c.Coordinate.S3Lease.Bucket); got != want {
 			t.Errorf("%s = %q, want %q", plain, got, want)
 		}
@@ -98,7 +102,7 @@ func TestTextKeysRefuseOtherScalars(t *testing.T) {
 }
 
 func TestOptionalKeysMayBeNull(t *testing.T) {
-	c := load(t, "coordinate: {s3_lease: {region: null, endpoint_url: ~}, k8s_lease: {kubeconfig: }}\nstate: {gcs: {service_file: null}}\n")
+	c := load(t, "coordinate: {type: noop, s3_lease: {region: null, endpoint_url: ~}, k8s_lease: {kubeconfig: }}\nstate: {gcs: {service_file: null}}\n")
 	if c.Coordinate.S3Lease.Region != "" || c.Coordinate.S3Lease.EndpointURL != "" {
 		t.Errorf("%+v", c.Coordinate.S3Lease)
 	}
@@ -136,7 +140,7 @@ func TestCommandMustBeAListOfTexts(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"run it":        `must be a list of texts such as ["program", "argument"], but is a text`,
-		"~":             "but is empty (null)",
+		"~":             "but is empty or null",
 		"[a, 8080]":     "item 1 must be text, but is not; put it in quotes",
 		"[a, [b]]":      "item 1 must be text",
 		"['']":          `the first item is empty; it has to be the program, such as ["program", "argument"]`,
