@@ -8,7 +8,9 @@
 // number of concurrent [Register.Replace] calls on one version, at most one
 // succeeds. A successful write is visible to every later Load, from any
 // process. Every write sends exactly one condition. There is no unconditional
-// write and no delete in this package.
+// write in this package, and no way to delete what a Register holds: the one
+// delete is [Scratch.Remove], whose reach ends at names below "<object>.probe/",
+// where the probe writes.
 //
 // Every error that a backend returns is an [*Error] with a [Class], so that a
 // caller decides by meaning and never by status code. An error of class
@@ -21,10 +23,10 @@
 //
 // The register is as good as the store behind it. A store that ignores
 // conditions, or checks them in a race, breaks the first guarantee and nothing
-// in this package can repair that. A version identifies a write only if the
-// bytes of two writes differ: on S3 the version is the ETag, a hash of the
-// content, so that writing the same bytes twice yields the same version.
-// Callers put something fresh into every write.
+// in this package can repair that; [Probe] looks for it. A version identifies a
+// write only if the bytes of two writes differ: on S3 the version is the ETag, a
+// hash of the content, so that writing the same bytes twice yields the same
+// version. Callers put something fresh into every write.
 //
 // Backends: [github.com/sf2loki/sf2loki-ha/cas/mem],
 // [github.com/sf2loki/sf2loki-ha/cas/file],

@@ -22,7 +22,7 @@
 //
 // # What it needs
 //
-// A store that it may fill: package cas has no delete, so some hundred small
+// A store that it may fill: a register has no delete, so some hundred small
 // objects and one of 16 MiB stay behind, under keys that start with "castest/"
 // and a random part, so that runs do not meet each other. The suite writes one
 // object faster than once a second and treats a rate limit as a failure, so it

@@ -3,6 +3,8 @@ package file
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -31,7 +33,9 @@ func Open(dir string) *Bucket { return &Bucket{dir: dir} }
 // Register returns the object of that name: the file dir/name. A name that
 // leaves the directory, or ends in a suffix this package uses itself, gives a
 // register whose calls are Denied.
-func (b *Bucket) Register(name string) cas.Register {
+func (b *Bucket) Register(name string) cas.Register { return b.register(name) }
+
+func (b *Bucket) register(name string) *register {
 	r := &register{path: filepath.Join(b.dir, filepath.FromSlash(name)), closed: &b.closed}
 	if !filepath.IsLocal(filepath.FromSlash(name)) || strings.HasSuffix(name, "/") {
 		r.invalid = errors.New("the name must be a path below the directory")
@@ -40,6 +44,30 @@ func (b *Bucket) Register(name string) cas.Register {
 		r.invalid = errors.New("names that end in " + lockSuffix + " or " + tempSuffix + " are used for locks and unfinished writes")
 	}
 	return r
+}
+
+var _ cas.ScratchBucket = (*Bucket)(nil)
+
+// Scratch implements cas.ScratchBucket: a directory beside the object. The
+// directory itself stays: removing it could pull it away under another probe.
+func (b *Bucket) Scratch(object string) cas.Scratch {
+	return cas.NewScratch(b, object, func(ctx context.Context, name string) error {
+		r := b.register(name)
+		_, err := run(ctx, r, "remove", func(context.Context) (struct{}, error) {
+			return struct{}{}, remove(r.path)
+		})
+		return err
+	})
+}
+
+// remove deletes the file and what belongs to it.
+func remove(path string) error {
+	for _, p := range []string{path, path + tempSuffix, path + lockSuffix} {
+		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close makes the registers of this bucket fail. There is nothing to release.

@@ -33,6 +33,24 @@ type Bucket struct {
 // Register returns the object of that name.
 func (b *Bucket) Register(name string) cas.Register { return &register{bucket: b, name: name} }
 
+var _ cas.ScratchBucket = (*Bucket)(nil)
+
+// Scratch implements cas.ScratchBucket.
+func (b *Bucket) Scratch(of string) cas.Scratch {
+	return cas.NewScratch(b, of, func(ctx context.Context, name string) error {
+		r := &register{bucket: b, name: name}
+		_, err := call(ctx, r, "remove", func(ctx context.Context) (struct{}, error) {
+			ctx, _ = newAttempt(ctx)
+			err := r.object().Delete(ctx)
+			if e := apiError(err); e != nil && e.Code == http.StatusNotFound && (whatIs404(e) == object || whatIs404(e) == eitherOne) {
+				err = nil
+			}
+			return struct{}{}, err
+		})
+		return err
+	})
+}
+
 // Close closes the client and its idle connections and makes the registers of
 // this bucket fail.
 func (b *Bucket) Close() error {

@@ -3,8 +3,9 @@
 //
 // # What it guarantees
 //
-// One write is one request: a multipart upload that contains the whole document,
-// with exactly one condition, ifGenerationMatch=0 for Create and
+// One call is one request, and so is a removal in the scratch area of the probe,
+// the only delete there is. A write is a multipart upload that contains the whole
+// document, with exactly one condition, ifGenerationMatch=0 for Create and
 // ifGenerationMatch=<version> for Replace. A version that is no generation (empty
 // or 0, which the client library would leave out) is a Conflict and is not sent.
 // The library's retries are off, and a transport below it refuses a second

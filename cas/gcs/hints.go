@@ -17,4 +17,5 @@ var permissions = map[string]string{
 	"list":    "grant storage.objects.list on the bucket, or check that the bucket exists",
 	"create":  "grant storage.objects.create on the object",
 	"replace": "grant storage.objects.create and storage.objects.delete on the object; overwriting needs both (roles/storage.objectUser has them, objectCreator has not)",
+	"remove":  "grant storage.objects.delete on the probe's objects",
 }

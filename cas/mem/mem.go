@@ -25,8 +25,8 @@ func New() *Store { return &Store{objects: map[string]cas.Value{}} }
 // objects or other clients.
 func (s *Store) Open() *Bucket { return &Bucket{store: s} }
 
-// Remove deletes an object as a person with a console would: the condition-free
-// delete that package cas does not have. Removing an absent object does nothing.
+// Remove deletes any object, as a person with a console would: the delete that no
+// register has. Removing an absent object does nothing.
 func (s *Store) Remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,11 +42,24 @@ type Bucket struct {
 // Register returns the object of that name.
 func (b *Bucket) Register(name string) cas.Register { return &register{b, name} }
 
+// Scratch implements cas.ScratchBucket.
+func (b *Bucket) Scratch(object string) cas.Scratch {
+	return cas.NewScratch(b, object, func(ctx context.Context, name string) error {
+		r := &register{b, name}
+		return r.at(ctx, "remove", func(cas.Value, bool) error {
+			delete(b.store.objects, name)
+			return nil
+		})
+	})
+}
+
 // Close makes the registers of this bucket fail.
 func (b *Bucket) Close() error {
 	b.closed.Store(true)
 	return nil
 }
+
+var _ cas.ScratchBucket = (*Bucket)(nil)
 
 type register struct {
 	bucket *Bucket

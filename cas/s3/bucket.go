@@ -33,6 +33,23 @@ type Bucket struct {
 // Register returns the object of that key.
 func (b *Bucket) Register(name string) cas.Register { return &register{bucket: b, key: name} }
 
+var _ cas.ScratchBucket = (*Bucket)(nil)
+
+// Scratch implements cas.ScratchBucket.
+func (b *Bucket) Scratch(object string) cas.Scratch {
+	return cas.NewScratch(b, object, func(ctx context.Context, name string) error {
+		r := &register{bucket: b, key: name}
+		_, err := call(ctx, r, "remove", func(ctx context.Context) (struct{}, error) {
+			_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: aws.String(b.name), Key: aws.String(name)})
+			if answerOf(err).code == "NoSuchKey" { // S3 says 204, other stores this
+				err = nil
+			}
+			return struct{}{}, err
+		})
+		return err
+	})
+}
+
 // Close closes idle connections and makes the registers of this bucket fail.
 func (b *Bucket) Close() error {
 	b.closed.Store(true)

@@ -111,7 +111,7 @@ func (a answer) cause(err error) error {
 // effect on a lease: an answer that is not understood must neither let a standby
 // claim nor let a leader believe that it lost or kept something.
 func classify(op string, a answer) (cas.Class, string) {
-	write := op != "load"
+	write := op == "create" || op == "replace"
 
 	// 1. Codes.
 	switch a.code {

@@ -4,7 +4,8 @@
 // # What it guarantees
 //
 // One call is one request: a plain GetObject or PutObject, without retries,
-// without following redirects, without multipart. A write carries exactly one
+// without following redirects, without multipart; in the scratch area of the
+// probe, and only there, also a plain DeleteObject. A write carries exactly one
 // condition: If-None-Match: * for Create, If-Match: <version> for Replace. A
 // version that cannot be a condition (empty, or the wildcard) is a Conflict and
 // is not sent, because the client would leave the header out or match anything.

@@ -16,6 +16,7 @@ var permissions = map[string]string{
 	"load":    "allow s3:GetObject on the object and s3:ListBucket on the bucket; without s3:ListBucket S3 answers 403 for a key that does not exist",
 	"create":  "allow s3:PutObject on the object; with SSE-KMS also kms:GenerateDataKey and kms:Decrypt; look for a Deny in the bucket policy",
 	"replace": "allow s3:PutObject and s3:GetObject on the object (If-Match needs both); with SSE-KMS also kms:GenerateDataKey and kms:Decrypt; look for a Deny in the bucket policy",
+	"remove":  "allow s3:DeleteObject on the probe's objects, and on nothing else",
 }
 
 // denials are refusals that no bucket permission mends.
