@@ -27,6 +27,10 @@ const (
 
 // Config is a whole, valid configuration. The tag of a field is its key in the
 // file; "optional" means that null is the same as leaving the key out.
+//
+// docs/config.md is generated from the comments below. A sentence that begins
+// with "Default" becomes the column of that name: "Default 30 s." has to be what
+// defaults returns, "Default: text." is for what is not a constant.
 type Config struct {
 	// Coordinate says how replicas agree on the one that acts.
 	Coordinate Coordinate `key:"coordinate"`
@@ -42,10 +46,11 @@ type Config struct {
 	sf2loki map[string]origin // sf2loki's own sections that were given
 }
 
-// Coordinate is the section coordinate.
+// Coordinate says how replicas agree on the one that acts.
 type Coordinate struct {
-	// Type is noop (default: no election, run exactly one replica), file_lease,
-	// s3_lease, gcs_lease or k8s_lease.
+	// Type of coordinator: noop (no election: run exactly one replica), file_lease,
+	// s3_lease, gcs_lease or k8s_lease. Has to be given if one of the sections
+	// below is. Default noop.
 	Type string `key:"type"`
 	// FileLease is used with type file_lease.
 	FileLease FileLease `key:"file_lease"`
@@ -67,7 +72,7 @@ type FileLease struct {
 	RenewInterval time.Duration `key:"renew_interval"`
 	// PollInterval is the time between a standby's reads. Default 1 s.
 	PollInterval time.Duration `key:"poll_interval"`
-	// HolderID names this replica for people. Default: chosen by the caller.
+	// HolderID names this replica for people. Default: the host name.
 	HolderID string `key:"holder_id"`
 }
 
@@ -76,12 +81,13 @@ type FileLease struct {
 type S3Lease struct {
 	// Bucket is the bucket's name. Required with type s3_lease.
 	Bucket string `key:"bucket"`
-	// Key of the lease object. Default sf2loki/leader.lease. The objects
-	// Key.request and Key.drill belong to the lease as well.
+	// Key of the lease object. The two objects named like it with .request and
+	// .drill appended belong to the lease as well. Default sf2loki/leader.lease.
 	Key string `key:"key"`
-	// Region of the bucket. Default: what the AWS SDK finds.
+	// Region of the bucket. Default: found by the AWS SDK.
 	Region string `key:"region,optional"`
 	// EndpointURL of a store other than AWS: http(s), without credentials.
+	// Default: AWS.
 	EndpointURL string `key:"endpoint_url,optional"`
 	// TTL is how long a lease stays valid after its last renewal. Default 15 s.
 	TTL time.Duration `key:"ttl"`
@@ -89,7 +95,7 @@ type S3Lease struct {
 	RenewInterval time.Duration `key:"renew_interval"`
 	// PollInterval is the time between a standby's reads. Default 1 s.
 	PollInterval time.Duration `key:"poll_interval"`
-	// HolderID names this replica for people. Default: chosen by the caller.
+	// HolderID names this replica for people. Default: the host name.
 	HolderID string `key:"holder_id"`
 }
 
@@ -97,13 +103,15 @@ type S3Lease struct {
 type GCSLease struct {
 	// Bucket is the bucket's name. Required with type gcs_lease.
 	Bucket string `key:"bucket"`
-	// ObjectName of the lease object. Default sf2loki/leader.lease. The objects
-	// ObjectName.request and ObjectName.drill belong to the lease as well.
+	// ObjectName of the lease object. The two objects named like it with .request
+	// and .drill appended belong to the lease as well. Default
+	// sf2loki/leader.lease.
 	ObjectName string `key:"object_name"`
 	// ServiceFile is the path of a service account key. Default: application
 	// default credentials.
 	ServiceFile string `key:"service_file,optional"`
-	// EndpointURL of an emulator: http(s), without credentials.
+	// EndpointURL of an emulator: http(s), without credentials. Default: Google
+	// Cloud.
 	EndpointURL string `key:"endpoint_url,optional"`
 	// TTL is how long a lease stays valid after its last renewal. Default 15 s.
 	TTL time.Duration `key:"ttl"`
@@ -112,7 +120,7 @@ type GCSLease struct {
 	RenewInterval time.Duration `key:"renew_interval"`
 	// PollInterval is the time between a standby's reads. Default 1 s.
 	PollInterval time.Duration `key:"poll_interval"`
-	// HolderID names this replica for people. Default: chosen by the caller.
+	// HolderID names this replica for people. Default: the host name.
 	HolderID string `key:"holder_id"`
 }
 
@@ -122,7 +130,7 @@ type K8sLease struct {
 	Namespace string `key:"namespace"`
 	// Name of the Lease. Default sf2loki-leader.
 	Name string `key:"name"`
-	// Identity names this replica for people. Default: chosen by the caller.
+	// Identity names this replica for people. Default: the host name.
 	Identity string `key:"identity"`
 	// LeaseDuration is how long a lease stays valid after its last renewal.
 	// Default 30 s.
@@ -133,10 +141,11 @@ type K8sLease struct {
 	Kubeconfig string `key:"kubeconfig,optional"`
 }
 
-// State is the section state: where the checkpoint document is.
+// State says where the checkpoint document is.
 type State struct {
-	// Store is file (default), s3, gcs or none. With an object or Kubernetes
-	// lease it has to be given explicitly.
+	// Store of the document: file, s3, gcs or none (the work keeps none that could
+	// be fenced). With an object or Kubernetes lease it has to be given explicitly.
+	// Default file.
 	Store string `key:"store"`
 	// File is used with store file.
 	File StateFile `key:"file"`
@@ -150,8 +159,8 @@ type State struct {
 type StateFile struct {
 	// Path of the document. Default /var/lib/sf2loki/state.json.
 	Path string `key:"path"`
-	// Shared declares that every replica mounts the file system of Path. Without
-	// it an object or Kubernetes lease refuses the store. Default false.
+	// Shared declares that every replica mounts the file system of the path.
+	// Without it an object or Kubernetes lease refuses the store. Default false.
 	Shared bool `key:"shared"`
 }
 
@@ -161,9 +170,10 @@ type StateS3 struct {
 	Bucket string `key:"bucket"`
 	// Key of the document. Default sf2loki/state.json.
 	Key string `key:"key"`
-	// Region of the bucket. Default: what the AWS SDK finds.
+	// Region of the bucket. Default: found by the AWS SDK.
 	Region string `key:"region,optional"`
 	// EndpointURL of a store other than AWS: http(s), without credentials.
+	// Default: AWS.
 	EndpointURL string `key:"endpoint_url,optional"`
 }
 
@@ -176,11 +186,12 @@ type StateGCS struct {
 	// ServiceFile is the path of a service account key. Default: application
 	// default credentials.
 	ServiceFile string `key:"service_file,optional"`
-	// EndpointURL of an emulator: http(s), without credentials.
+	// EndpointURL of an emulator: http(s), without credentials. Default: Google
+	// Cloud.
 	EndpointURL string `key:"endpoint_url,optional"`
 }
 
-// Service is the section service.
+// Service is this process: addresses, logs, stopping.
 type Service struct {
 	// HealthAddr is host:port of the health and metrics server. An empty host
 	// means every interface, port 0 a free one. Default ":8080".
@@ -188,18 +199,18 @@ type Service struct {
 	// ShutdownGrace is what the work gets to drain after a requested stop. Zero
 	// means none. Default 25 s.
 	ShutdownGrace time.Duration `key:"shutdown_grace"`
-	// LogLevel is debug, info, warning, warn, error or critical, in lower case.
-	// Default info.
+	// LogLevel of this process, in any case: debug, info, warning, warn, error or
+	// critical; Load makes it lower case. Default info.
 	LogLevel string `key:"log_level"`
-	// LogFormat is json (default) or logfmt.
+	// LogFormat of this process: json or logfmt. Default json.
 	LogFormat string `key:"log_format"`
 	// PlatformStopWindow is the time from SIGTERM to SIGKILL that the platform
-	// grants; draining is cut to fit into it. Default 0: unknown.
+	// grants; draining is cut to fit into it. Default: unknown.
 	PlatformStopWindow time.Duration `key:"platform_stop_window"`
-	// UnreadyAfterSinkFailing is sf2loki's own; only its form is checked here.
+	// UnreadyAfterSinkFailing belongs to sf2loki; only its form is checked here.
 	// Default 15 m.
 	UnreadyAfterSinkFailing time.Duration `key:"unready_after_sink_failing"`
-	// Telemetry is sf2loki's own and is not read here.
+	// Telemetry belongs to sf2loki and is not read here.
 	Telemetry Opaque `key:"telemetry"`
 }
 
@@ -210,14 +221,13 @@ type Opaque struct {
 	Given bool
 }
 
-// Workload is the section workload.
+// Workload is the command that runs only while this replica leads.
 type Workload struct {
-	// Command is the program and its arguments, run without a shell. Empty: the
-	// command line gives it, or there is none. ${NAME} in it is replaced from
-	// the environment when the file is read, as everywhere.
+	// Command is the program and its arguments, run without a shell. A
+	// command after -- on the command line replaces it. Default: no command.
 	Command []string `key:"command"`
 	// StopGrace is what the command gets to end by itself once the lease could
-	// not be renewed. Default 0: derived from the ttl.
+	// not be renewed. Default: a fifth of the ttl, at most 3 s.
 	StopGrace time.Duration `key:"stop_grace"`
 }
 
