@@ -60,6 +60,10 @@ type Coordinate struct {
 	GCSLease GCSLease `key:"gcs_lease"`
 	// K8sLease is used with type k8s_lease.
 	K8sLease K8sLease `key:"k8s_lease"`
+	// UnsafeSkipStoreProbe lets this replica lead on a store that was not seen to
+	// honour conditional writes. On one that ignores them two replicas act at once.
+	// Default false.
+	UnsafeSkipStoreProbe bool `key:"unsafe_skip_store_probe"`
 }
 
 // FileLease is a lease in a file of a file system that every replica sees.

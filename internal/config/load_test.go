@@ -20,7 +20,7 @@ func TestLoadWithoutFileAndEnvironmentGivesDefaults(t *testing.T) {
 	want := "{Type:noop FileLease:{Path:/var/lib/sf2loki/leader.lease TTL:30s RenewInterval:10s PollInterval:1s HolderID:} " +
 		"S3Lease:{Bucket: Key:sf2loki/leader.lease Region: EndpointURL: TTL:15s RenewInterval:5s PollInterval:1s HolderID:} " +
 		"GCSLease:{Bucket: ObjectName:sf2loki/leader.lease ServiceFile: EndpointURL: TTL:15s RenewInterval:5s PollInterval:1s HolderID:} " +
-		"K8sLease:{Namespace:default Name:sf2loki-leader Identity: LeaseDuration:30s RenewInterval:10s Kubeconfig:}} " +
+		"K8sLease:{Namespace:default Name:sf2loki-leader Identity: LeaseDuration:30s RenewInterval:10s Kubeconfig:} UnsafeSkipStoreProbe:false} " +
 		"{Store:file File:{Path:/var/lib/sf2loki/state.json Shared:false} S3:{Bucket: Key:sf2loki/state.json Region: EndpointURL:} " +
 		"GCS:{Bucket: ObjectName:sf2loki/state.json ServiceFile: EndpointURL:}} " +
 		"{HealthAddr::8080 ShutdownGrace:25s LogLevel:info LogFormat:json PlatformStopWindow:0s UnreadyAfterSinkFailing:15m0s Telemetry:{Given:false}} " +
@@ -38,6 +38,7 @@ coordinate:
   s3_lease: {bucket: lease-bucket, key: a/l, region: eu-west-1, endpoint_url: "https://minio:9000", ttl: 20s, renew_interval: 6s, poll_interval: 500ms, holder_id: s}
   gcs_lease: {bucket: g, object_name: a/g, service_file: /s, endpoint_url: "http://e", ttl: 21s, renew_interval: 7s, poll_interval: 3s, holder_id: h}
   k8s_lease: {namespace: n, name: m, identity: i, lease_duration: 22s, renew_interval: 8s, kubeconfig: /k}
+  unsafe_skip_store_probe: true
 state:
   store: gcs
   file: {path: /m/s, shared: yes}
@@ -59,7 +60,7 @@ workload:
 	want := "{Type:s3_lease FileLease:{Path:/m/l TTL:40s RenewInterval:11s PollInterval:2s HolderID:f} " +
 		"S3Lease:{Bucket:lease-bucket Key:a/l Region:eu-west-1 EndpointURL:https://minio:9000 TTL:20s RenewInterval:6s PollInterval:500ms HolderID:s} " +
 		"GCSLease:{Bucket:g ObjectName:a/g ServiceFile:/s EndpointURL:http://e TTL:21s RenewInterval:7s PollInterval:3s HolderID:h} " +
-		"K8sLease:{Namespace:n Name:m Identity:i LeaseDuration:22s RenewInterval:8s Kubeconfig:/k}} " +
+		"K8sLease:{Namespace:n Name:m Identity:i LeaseDuration:22s RenewInterval:8s Kubeconfig:/k} UnsafeSkipStoreProbe:true} " +
 		"{Store:gcs File:{Path:/m/s Shared:true} S3:{Bucket:b Key:k Region:r EndpointURL:http://x} " +
 		"GCS:{Bucket:state-bucket ObjectName:o ServiceFile:/sf EndpointURL:http://y}} " +
 		"{HealthAddr:127.0.0.1:0 ShutdownGrace:10s LogLevel:debug LogFormat:logfmt PlatformStopWindow:30s UnreadyAfterSinkFailing:0s Telemetry:{Given:true}} " +

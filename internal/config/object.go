@@ -167,5 +167,8 @@ func derived(name, base string) bool {
 	case "lock", "tmp", "request", "drill":
 		return true
 	}
+	if strings.HasPrefix(suffix, "probe/") {
+		return true // what lies there may be removed
+	}
 	return suffix != "" && strings.Trim(suffix, "0123456789") == ""
 }

@@ -42,6 +42,7 @@ func TestLeaseMustNotBeTheCheckpointObject(t *testing.T) {
 		"endpoint from the environment": {[3]string{"b", "k", minio}, [3]string{"b", "k", ""}, []string{"AWS_ENDPOINT_URL=http://other", "AWS_ENDPOINT_URL_S3=" + minio}, true},
 		"general endpoint":              {[3]string{"b", "k", minio}, [3]string{"b", "k", ""}, []string{"AWS_ENDPOINT_URL=" + minio}, true},
 		"drill object":                  {[3]string{"b", "k", ""}, [3]string{"b", "k.drill", ""}, nil, true},
+		"object of the probe":           {[3]string{"b", "k", ""}, [3]string{"b", "k.probe/state.json", ""}, nil, true},
 
 		"other key":               {[3]string{"b", "k", minio}, [3]string{"b", "k2", minio}, nil, false},
 		"key is case-sensitive":   {[3]string{"b", "k", minio}, [3]string{"b", "K", minio}, nil, false},

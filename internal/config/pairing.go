@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/sf2loki/sf2loki-ha/cas"
 )
 
-// requestSuffix is the longest name that the lease appends to its object's key.
-const requestSuffix = ".request"
+// maxLeaseKey leaves room for the longest name that is made of the lease's own,
+// which is that of an object of the store probe.
+const maxLeaseKey = maxObjectKey - cas.MaxScratchName
 
 // Where credentials belong, for the errors about an endpoint URL.
 const (
@@ -28,22 +31,21 @@ func (k *checker) selectedLease() {
 		k.fail(k.where("coordinate.type"), "coordinate.type", "%s", message)
 	}
 	reason := k.is("coordinate.type", l.Type)
-	const leaseKey = maxObjectKey - len(requestSuffix)
 	switch l.Type {
 	case TypeFileLease:
 		k.check(file+"path", pathProblem(l.FileLease.Path))
 	case TypeS3Lease:
 		k.bucket(s3+"bucket", l.S3Lease.Bucket, reason)
-		k.check(s3+"key", objectKeyProblem(l.S3Lease.Key, leaseKey))
+		k.check(s3+"key", objectKeyProblem(l.S3Lease.Key, maxLeaseKey))
 		k.endpoint(s3+"endpoint_url", l.S3Lease.EndpointURL, s3Credentials)
 	case TypeGCSLease:
 		k.bucket(gcs+"bucket", l.GCSLease.Bucket, reason)
-		k.check(gcs+"object_name", objectKeyProblem(l.GCSLease.ObjectName, leaseKey))
+		k.check(gcs+"object_name", objectKeyProblem(l.GCSLease.ObjectName, maxLeaseKey))
 		k.endpoint(gcs+"endpoint_url", l.GCSLease.EndpointURL, gcsCredentials)
 		k.check(gcs+"service_file", serviceFileProblem(l.GCSLease.ServiceFile))
 	case TypeK8sLease:
-		k.check(k8s+"namespace", emptyProblem(l.K8sLease.Namespace))
-		k.check(k8s+"name", emptyProblem(l.K8sLease.Name))
+		k.check(k8s+"namespace", kubeNameProblem(l.K8sLease.Namespace, false))
+		k.check(k8s+"name", kubeNameProblem(l.K8sLease.Name, true))
 	}
 }
 
