@@ -95,3 +95,29 @@ func emptyProblem(s string) string {
 	}
 	return ""
 }
+
+// kubeNameProblem says what is wrong with the name of a Kubernetes object or,
+// without dots, of a namespace: the API server would refuse it.
+func kubeNameProblem(name string, dots bool) string {
+	if problem := emptyProblem(name); problem != "" {
+		return problem
+	}
+	most, may := 63, "lower-case letters, digits and '-'"
+	if dots {
+		most, may = 253, "lower-case letters, digits, '-' and '.'"
+	}
+	if len(name) > most {
+		return fmt.Sprintf("has %d characters; Kubernetes takes at most %d", len(name), most)
+	}
+	for part := range strings.SplitSeq(name, ".") {
+		if part == "" || part[0] == '-' || part[len(part)-1] == '-' {
+			return fmt.Sprintf("%s does not begin and end with a letter or digit, as Kubernetes requires", quote(name))
+		}
+	}
+	for _, r := range name {
+		if !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || dots && r == '.') {
+			return fmt.Sprintf("%s has the character %q; Kubernetes takes %s", quote(name), r, may)
+		}
+	}
+	return ""
+}

@@ -19,7 +19,7 @@ func (c *Config) LeaseObject() string {
 	case TypeGCSLease:
 		return "gs://" + l.GCSLease.Bucket + "/" + l.GCSLease.ObjectName + at(l.GCSLease.EndpointURL)
 	case TypeK8sLease:
-		return "k8s:" + l.K8sLease.Namespace + "/" + l.K8sLease.Name
+		return "k8s://" + l.K8sLease.Namespace + "/" + l.K8sLease.Name
 	}
 	return "none"
 }

@@ -153,7 +153,7 @@ func TestObjectsAreNamedForLogs(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	c = &Config{Coordinate: Coordinate{Type: TypeK8sLease, K8sLease: K8sLease{Namespace: "n", Name: "m"}}}
-	if got := c.LeaseObject(); got != "k8s:n/m" {
+	if got := c.LeaseObject(); got != "k8s://n/m" {
 		t.Errorf("%q", got)
 	}
 }

@@ -30,11 +30,27 @@ func TestNamesOfTypeStoreLevelAndFormat(t *testing.T) {
 	}
 }
 
-func TestKubernetesLeaseSaysThatItIsNotBuilt(t *testing.T) {
-	exactly(t, problems(t, "coordinate: {type: k8s_lease}\nstate: {store: none}"),
-		"coordinate.type: k8s_lease is not in this build yet, it comes with a later one; use s3_lease, gcs_lease or file_lease (FILE:1:20)")
-	// The section itself is known and judged, so that a file can be prepared.
-	load(t, "coordinate: {type: noop, k8s_lease: {namespace: x, lease_duration: 30s, renew_interval: 10s}}")
+func TestAKubernetesLeaseIsNamedAsKubernetesNamesObjects(t *testing.T) {
+	load(t, "coordinate: {type: k8s_lease}\nstate: {store: none}")
+	lease := func(fields string) []string {
+		return problems(t, "coordinate: {type: k8s_lease, k8s_lease: {"+fields+"}}\nstate: {store: none}")
+	}
+	for _, fields := range []string{"namespace: a-1, name: a.b-c.d", "name: '1'"} {
+		load(t, "coordinate: {type: k8s_lease, k8s_lease: {"+fields+"}}\nstate: {store: none}")
+	}
+	for fields, want := range map[string]string{
+		"name: ''":                              "k8s_lease.name: is empty",
+		"namespace: ''":                         "k8s_lease.namespace: is empty",
+		"namespace: a.b":                        "k8s_lease.namespace: \"a.b\" has the character '.'",
+		"name: logs/leader":                     "k8s_lease.name: \"logs/leader\" has the character '/'",
+		"name: Leader":                          "k8s_lease.name: \"Leader\" has the character 'L'",
+		"name: -a":                              "k8s_lease.name: \"-a\" does not begin and end with",
+		"name: a..b":                            "k8s_lease.name: \"a..b\" does not begin and end with",
+		"name: " + strings.Repeat("a", 254):     "k8s_lease.name: has 254 characters; Kubernetes takes at most 253",
+		"namespace: " + strings.Repeat("a", 64): "k8s_lease.namespace: has 64 characters; Kubernetes takes at most 63",
+	} {
+		one(t, lease(fields), want)
+	}
 	got := strings.Join(problems(t, "coordinate: {type: k8s_lease, k8s_lease: {name: '', lease_duration: 9s}}\n"), "\n")
 	for _, want := range []string{"k8s_lease.name: is empty", "k8s_lease.renew_interval: 10s is not less than half of the ttl of 9s", "state.store: is not set"} {
 		if !strings.Contains(got, want) {

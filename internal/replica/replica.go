@@ -150,7 +150,7 @@ func (r *Replica) openWork(ctx context.Context, election coordinator.Config) err
 
 // openCoordinator prepares the election.
 func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Config) error {
-	reg, err := r.clients.lease(ctx, r.opts.Config.Coordinate)
+	store, err := r.clients.leaseStore(ctx, r.opts.Config.Coordinate, r.metrics, r.log)
 	if err != nil {
 		return &SetupError{err}
 	}
@@ -159,7 +159,7 @@ func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Conf
 		fence = r.work.state
 	}
 	log := coordinator.LogTo(r.log)
-	if reg == nil {
+	if store == nil {
 		r.coord = coordinator.NewNoop(fence, r.observe, log)
 		return nil
 	}
@@ -168,7 +168,7 @@ func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Conf
 	if fence != nil {
 		opts = append(opts, coordinator.WithFence(fence))
 	}
-	e, err := coordinator.New(coordinator.FromRegister(r.metrics.Instrument(reg)), election, opts...)
+	e, err := coordinator.New(store, election, opts...)
 	if err != nil {
 		return &SetupError{err}
 	}
