@@ -19,6 +19,8 @@
 //	sf2loki_ha_store_request_seconds{op}           histogram
 //	sf2loki_ha_ambiguous_writes_total              counter, writes without a definite answer
 //	sf2loki_ha_settled_total                       counter, such writes that a read showed to have landed
+//	sf2loki_ha_store_probe_result{result}          gauge, 1 for the last result: ok, unknown or unsupported
+//	sf2loki_ha_store_probe_timestamp_seconds       gauge, end of the last store probe, wall clock
 //	sf2loki_ha_work_starts_total                   counter
 //	sf2loki_ha_transitions_total{event}            counter, a series from the first event of its kind on
 //	sf2loki_ha_work_exits_total{outcome}           counter, likewise

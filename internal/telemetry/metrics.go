@@ -37,6 +37,8 @@ type Metrics struct {
 	transitions *prometheus.CounterVec
 	starts      prometheus.Counter
 	exits       *prometheus.CounterVec
+	probe       *prometheus.GaugeVec
+	probed      prometheus.Gauge
 }
 
 // classOK is the class label of a request that succeeded.
@@ -72,6 +74,15 @@ func New(version string, state func() State) *Metrics {
 		exits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sf2loki_ha_work_exits_total", Help: "Ends of the work by outcome.",
 		}, []string{"outcome"}),
+		probe: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "sf2loki_ha_store_probe_result", Help: "1 for the result of the last store probe, 0 for the others; 0 everywhere while none is made.",
+		}, []string{"result"}),
+		probed: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "sf2loki_ha_store_probe_timestamp_seconds", Help: "Wall clock at the end of the last store probe, in seconds since 1970; 0 before the first.",
+		}),
+	}
+	for _, v := range cas.Verdicts() {
+		m.probe.WithLabelValues(string(v))
 	}
 	// Series that are there from the start: a rate over a counter that appears
 	// with its first event misses that event.
@@ -88,7 +99,7 @@ func New(version string, state func() State) *Metrics {
 	build.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(
 		&stateCollector{state: state}, build,
-		m.requests, m.seconds, m.ambiguous, m.settled, m.transitions, m.starts, m.exits,
+		m.requests, m.seconds, m.ambiguous, m.settled, m.transitions, m.starts, m.exits, m.probe, m.probed,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -131,6 +142,17 @@ func (m *Metrics) WorkStarted() { m.starts.Inc() }
 // WorkExited counts an end of the work. Outcomes must come from a fixed
 // vocabulary: each is a series.
 func (m *Metrics) WorkExited(outcome string) { m.exits.WithLabelValues(outcome).Inc() }
+
+// ProbePending says that there will be a probe and that nothing is known yet.
+func (m *Metrics) ProbePending() { m.probe.WithLabelValues(string(cas.ProbeUnknown)).Set(1) }
+
+// Probed takes the verdict of a store probe that ended now.
+func (m *Metrics) Probed(v cas.Verdict) {
+	for _, other := range cas.Verdicts() {
+		m.probe.WithLabelValues(string(other)).Set(number(other == v))
+	}
+	m.probed.SetToCurrentTime()
+}
 
 // stateCollector turns one State into gauges at every scrape, so that they
 // agree with each other and never go missing.

@@ -40,6 +40,8 @@ func TestEverySeriesIsThereAtEveryScrape(t *testing.T) {
 		"sf2loki_leader", `sf2loki_build_info{version="1.2.3"}`, "sf2loki_ha_epoch", "sf2loki_ha_lease_observed_age_seconds",
 		"sf2loki_ha_lease_deadline_remaining_seconds", "sf2loki_ha_work_running", "sf2loki_ha_ambiguous_writes_total",
 		"sf2loki_ha_settled_total", "sf2loki_ha_work_starts_total", `sf2loki_ha_store_request_seconds_count{op="load"}`,
+		`sf2loki_ha_store_probe_result{result="ok"}`, `sf2loki_ha_store_probe_result{result="unknown"}`,
+		`sf2loki_ha_store_probe_result{result="unsupported"}`, "sf2loki_ha_store_probe_timestamp_seconds",
 	}
 	for _, op := range []string{"load", "create", "replace"} {
 		want = append(want, fmt.Sprintf(`sf2loki_ha_store_requests_total{class="ok",op=%q}`, op))
@@ -182,4 +184,27 @@ func TestEventsAreCounted(t *testing.T) {
 			t.Errorf("%s = %q, want %s", series, got[series], want)
 		}
 	}
+}
+
+func TestTheLastResultOfTheStoreProbeIsTheOnlyOne(t *testing.T) {
+	m := telemetry.New("v", func() telemetry.State { return telemetry.State{} })
+	check := func(step string, want map[string]string) {
+		t.Helper()
+		got := scrape(t, m)
+		for result, value := range want {
+			if series := fmt.Sprintf("sf2loki_ha_store_probe_result{result=%q}", result); got[series] != value {
+				t.Errorf("%s: %s is %s, want %s", step, series, got[series], value)
+			}
+		}
+		if never := got["sf2loki_ha_store_probe_timestamp_seconds"] == "0"; never != (step == "none" || step == "pending") {
+			t.Errorf("%s: time %s", step, got["sf2loki_ha_store_probe_timestamp_seconds"])
+		}
+	}
+	check("none", map[string]string{"ok": "0", "unknown": "0", "unsupported": "0"})
+	m.ProbePending()
+	check("pending", map[string]string{"ok": "0", "unknown": "1", "unsupported": "0"})
+	m.Probed(cas.ProbeOK)
+	check("ok", map[string]string{"ok": "1", "unknown": "0", "unsupported": "0"})
+	m.Probed(cas.ProbeUnsupported)
+	check("unsupported", map[string]string{"ok": "0", "unknown": "0", "unsupported": "1"})
 }
