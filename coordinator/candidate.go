@@ -115,8 +115,17 @@ func (m *machine) standbyTime() {
 	}
 }
 
+// admissionPause is how soon a refused admission is asked for again. It costs no
+// request.
+const admissionPause = 100 * time.Millisecond
+
 // claim makes one attempt on the state last seen.
 func (m *machine) claim() {
+	// 0. Whoever decides outside of the election has admitted this replica.
+	if m.admit != nil && m.admit() != nil {
+		m.claimNotBefore = m.now.Add(admissionPause)
+		return
+	}
 	// 1. The floor is read fresh in every attempt: a replica that cannot read
 	// the checkpoint document is no candidate.
 	if m.hasFence && m.fence == nil {

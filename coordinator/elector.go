@@ -61,6 +61,12 @@ func WithObserver(f func(Event)) Option {
 // WithFence gives the epoch floor.
 func WithFence(f FenceReader) Option { return func(e *Elector) { e.fence = f } }
 
+// WithAdmission asks f before each attempt to claim; while it returns an error
+// nothing is claimed, and it is asked again soon. Reading goes on meanwhile, so
+// that the time for which a lease stood unchanged counts. A term that is held is
+// not touched. f is called on the election's own goroutine: it must not block.
+func WithAdmission(f func() error) Option { return func(e *Elector) { e.admit = f } }
+
 // WithRandom replaces the source of ids and jitter, for tests that replay.
 func WithRandom(id func() string, jitter func() float64) Option {
 	return func(e *Elector) { e.newID, e.jitter = id, jitter }
@@ -73,6 +79,7 @@ type Elector struct {
 	clock     Clock
 	fence     FenceReader
 	observers []func(Event)
+	admit     func() error
 	newID     func() string
 	jitter    func() float64
 
@@ -113,6 +120,7 @@ func New(store LeaseStore, cfg Config, opts ...Option) (*Elector, error) {
 	}
 	e.incarnation = e.newID()
 	e.machine = newMachine(e.cfg, e.incarnation, e.fence != nil, e.newID, e.jitter)
+	e.machine.admit = e.admit
 	e.status = Status{Role: RoleStandby, Lease: e.cfg.Lease, Incarnation: e.incarnation}
 	return e, nil
 }

@@ -106,6 +106,7 @@ type machine struct {
 	hasFence    bool
 	newID       func() string  // a fresh random id
 	jitter      func() float64 // uniform in [0,1)
+	admit       func() error   // nil, or why nothing may be claimed yet
 
 	phase  phase
 	seen   sighting
