@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -157,4 +159,58 @@ func TestAStoreThatCannotBeUsedKeepsTheReplicaStandbyWithOneLine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A log pipe whose reader has gone, as behind "2>&1 | head -1", is lost output and
+// no reason to die: the replica still leads and its stop is still a release.
+func TestALogThatNobodyReadsEndsNobody(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	reader.Close()
+	addr := freeAddr(t)
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	text := "coordinate: {type: noop}\nstate: {store: none}\nservice: {health_addr: \"" + addr + "\"}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary(t), "run", "--config", config, "--", "sleep", "60")
+	cmd.Stderr = writer
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	ready := func() bool {
+		resp, err := http.Get("http://" + addr + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	}
+	end := time.Now().Add(10 * time.Second)
+	for !ready() && time.Now().Before(end) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if !ready() {
+		t.Error("not ready within 10 s")
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the replica ended with %v, want 0", err)
+	}
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }

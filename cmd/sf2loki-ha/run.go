@@ -45,6 +45,9 @@ SIGTERM or SIGINT stops the command, releases the lease and exits with 0.`,
 func run(file string, command []string) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	// A log that nobody reads any more must not end a leader. A handler and not
+	// "ignore", which the command would inherit.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	cfg, err := config.Load(file, os.Environ())
 	if err != nil {
 		return err
