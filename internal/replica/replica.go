@@ -104,7 +104,7 @@ func (r *Replica) openWork(ctx context.Context, election coordinator.Config) err
 	effective := election.WithDefaults()
 	r.work = &work{sealWithin: effective.TTL / 2}
 	if reg != nil {
-		lease, ttl := cfg.LeaseObject(), effective.TTL
+		lease, ttl := cfg.LeaseIdentity(), effective.TTL
 		if cfg.Coordinate.Type == config.TypeNoop {
 			lease, ttl = "", 0
 		}
@@ -163,7 +163,7 @@ func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Conf
 		r.coord = coordinator.NewNoop(fence, r.observe, log)
 		return nil
 	}
-	election.Lease = r.opts.Config.LeaseObject()
+	election.Lease = r.opts.Config.LeaseIdentity()
 	opts := []coordinator.Option{coordinator.WithObserver(r.observe), coordinator.WithObserver(log)}
 	if fence != nil {
 		opts = append(opts, coordinator.WithFence(fence))
