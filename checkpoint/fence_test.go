@@ -56,6 +56,27 @@ func TestFenceIsTheFloorOfTheElection(t *testing.T) {
 	}
 }
 
+// Who can never seal the document is no candidate: otherwise it takes the lease
+// and gives it back once a ttl, and the pair that owns the document waits.
+func TestADocumentOfAnotherLeaseIsNoFloor(t *testing.T) {
+	for name, c := range map[string]struct {
+		before  string
+		refused bool
+	}{
+		"ours": {doc(7, "t", leaseName), false}, "no lease named": {doc(7, "", ""), false}, "another's": {doc(7, "t", "s3://other/lease"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newObject(nil)
+			o.put(t, c.before)
+			epoch, _, _, err := o.open().Floor(t.Context())
+			var other *checkpoint.LeaseError
+			if errors.As(err, &other) != c.refused || (err != nil) != c.refused || !c.refused && epoch != 7 {
+				t.Errorf("epoch %d, %v", epoch, err)
+			}
+		})
+	}
+}
+
 func TestFenceIsUnknownAfterEveryErrorButAbsence(t *testing.T) {
 	for _, class := range cas.Classes() {
 		o := newObject(always(faultcas.Load, faultcas.Fault{Refuse: class}))
