@@ -13,7 +13,8 @@ const (
 	// unchanged: sf2loki's own default ttl is 30 s and its holder may be slow.
 	foreignWindow = 60 * time.Second
 	// stoppingPoll is how often a standby reads once a planned stop is
-	// announced, so that a handover costs a fraction of a poll interval.
+	// announced, so that a handover costs a fraction of a poll interval, and
+	// while an acquisition of its own is in doubt: a term may be running out.
 	stoppingPoll = 200 * time.Millisecond
 	// maxStayOut bounds how long a replica whose work failed stays out.
 	maxStayOut = 60 * time.Second
@@ -25,13 +26,18 @@ func (m *machine) see(absent bool, l Lease) {
 		// The observer counts from after the receive: a version that was
 		// written earlier only makes us wait longer than needed.
 		m.seen = sighting{known: true, absent: absent, lease: l, since: m.now}
+		m.seen.outranked = !absent && l.Corrupt == nil && l.Record.Epoch < m.epochMax
 		m.fence = nil
-		m.emit(Event{Kind: Observed, Lease: l, Absent: absent, Epoch: l.Record.Epoch, Holder: l.Record.Holder})
+		m.emit(Event{Kind: Observed, Lease: l, Absent: absent, Epoch: l.Record.Epoch, Holder: l.Record.Holder, Left: m.window()})
 	}
-	if absent || l.Corrupt != nil {
-		return
+	if !absent && l.Corrupt == nil {
+		m.learn(l.Record)
 	}
-	r := l.Record
+}
+
+// learn keeps what must not be forgotten of a record that was read, also by a
+// holder that reads of its own loss: the next term exceeds its epoch.
+func (m *machine) learn(r Record) {
 	m.ttlMax = max(m.ttlMax, r.TTL)
 	m.epochMax = max(m.epochMax, r.Epoch)
 	if r.State != Released && r.Epoch >= m.lastHeld.epoch {
@@ -44,6 +50,10 @@ func (m *machine) see(absent bool, l Lease) {
 // lease that its holder, by its own ttl, still has.
 func (m *machine) window() time.Duration {
 	own := m.cfg.TTL
+	if m.seen.outranked {
+		// The ttl of the record is that of a former term.
+		own = max(own, m.ttlMax)
+	}
 	switch {
 	case m.seen.absent:
 		return max(own, m.ttlMax)
@@ -91,7 +101,7 @@ func (m *machine) claimAt() Instant {
 	if s.tombstone() {
 		out = min(out, s.since.Add(m.cfg.TTL+others))
 	}
-	return max(at, out, m.claimNotBefore)
+	return max(at, out, m.claimNotBefore, m.writeFrom())
 }
 
 // standbyTime does what a standby has to do by now.
@@ -136,6 +146,7 @@ func (m *machine) claim() {
 	if m.fence != nil {
 		fence = *m.fence
 		m.ttlMax = max(m.ttlMax, min(fence.TTL, MaxTTL))
+		m.seen.outranked = m.seen.outranked || !m.seen.absent && m.seen.lease.Record.Epoch < fence.Epoch
 	}
 	// 2. What was claimable at once or on the shorter window may have to wait.
 	if m.now < m.seen.since.Add(m.window()) && !m.tombstoneTrusted(fence) {
@@ -147,9 +158,9 @@ func (m *machine) claim() {
 	// 3. The epoch exceeds everything this lease, this document and this
 	// process ever had.
 	old := m.seen.lease.Record
-	epoch := max(old.Epoch, fence.Epoch, m.epochMax) + 1
-	if epoch > MaxEpoch {
-		m.emit(Event{Kind: StoreFailed, Op: "claim", Class: cas.Corrupt, Epoch: epoch - 1,
+	floor := max(old.Epoch, fence.Epoch, m.epochMax)
+	if floor >= MaxEpoch {
+		m.emit(Event{Kind: StoreFailed, Op: "claim", Class: cas.Corrupt, Epoch: floor,
 			Err: fmt.Errorf("%w: the epoch has reached its maximum of %d; repair the lease or the checkpoint document", cas.Corrupt, MaxEpoch)})
 		m.claimNotBefore = m.now.Add(m.cfg.TTL)
 		return
@@ -162,7 +173,8 @@ func (m *machine) claim() {
 		// Only one attempt on a condition can land, so all of them are one term.
 		term = m.doubt.attempts[0].rec.Term
 	}
-	m.sendWrite(m.acquisition(old, epoch, term), cond, boottime.Never)
+	m.claimed = m.why()
+	m.sendWrite(m.acquisition(old, floor+1, term), cond, boottime.Never)
 }
 
 // tombstoneTrusted is rule 11: a tombstone is claimed at once only if nothing
@@ -184,6 +196,20 @@ func (m *machine) tombstoneTrusted(fence Fence) bool {
 		return r.Epoch >= fence.Epoch
 	}
 	return seenHeld
+}
+
+// why says in words what is claimed, for the log.
+func (m *machine) why() string {
+	s, stood := m.seen, m.now.Sub(m.seen.since).Round(10*time.Millisecond)
+	switch {
+	case s.absent:
+		return fmt.Sprintf("the lease was absent for %v", stood)
+	case s.lease.Corrupt != nil:
+		return fmt.Sprintf("the lease was no record of ours for %v", stood)
+	case s.tombstone():
+		return fmt.Sprintf("released by %q at epoch %d", s.lease.Record.Holder, s.lease.Record.Epoch)
+	}
+	return fmt.Sprintf("held by %q at epoch %d and not renewed for %v", s.lease.Record.Holder, s.lease.Record.Epoch, stood)
 }
 
 // acquisition is the record of a new term on top of what was read.
@@ -233,8 +259,10 @@ func (m *machine) settleClaim() {
 	now := condition{absent: m.seen.absent, version: m.seen.lease.Version}
 	if now == m.doubt.cond {
 		// A read that still shows the old state settles nothing: the write may
-		// yet land. Another attempt on the same condition cannot make it worse.
-		m.claimNotBefore = m.now.Add(m.pause(m.cfg.PollInterval))
+		// yet land. Another attempt on the same condition cannot make it worse,
+		// but a store that answers reads and refuses writes must not be flooded
+		// with both: the pause that followed the last attempt stands.
+		m.claimNotBefore = max(m.claimNotBefore, m.now.Add(m.pause(m.cfg.PollInterval)))
 		return
 	}
 	a, ours := m.settle(m.seen.lease.Record)
@@ -246,11 +274,8 @@ func (m *machine) settleClaim() {
 }
 
 func (m *machine) pollInterval(l Lease, err error) time.Duration {
-	if err == nil && l.Corrupt == nil && l.Record.Stopping {
+	if m.doubt != nil || err == nil && l.Corrupt == nil && l.Record.Stopping {
 		return min(m.cfg.PollInterval, stoppingPoll)
-	}
-	if m.doubt != nil {
-		return m.pause(m.cfg.PollInterval)
 	}
 	return m.cfg.PollInterval
 }
@@ -287,7 +312,6 @@ func (m *machine) claimWrite(op *operation, v cas.Version, err error) {
 		m.emit(Event{Kind: StoreFailed, Op: "claim", Class: class, Err: err})
 		m.claimNotBefore = m.now.Add(m.cfg.PollInterval)
 	}
-	m.claimNotBefore = max(m.claimNotBefore, op.sentAt.Add(m.cfg.MinWriteInterval))
 }
 
 // won starts a term whose acquisition is confirmed. It counts from before the
@@ -308,6 +332,6 @@ func (m *machine) won(rec Record, v cas.Version, sentAt Instant) {
 	}
 	m.phase = leading
 	m.nextAt = sentAt.Add(m.cfg.RenewInterval)
-	m.emit(Event{Kind: Acquired, Epoch: rec.Epoch, Term: rec.Term, Holder: rec.Holder})
+	m.emit(Event{Kind: Acquired, Epoch: rec.Epoch, Term: rec.Term, Holder: rec.Holder, Reason: m.claimed})
 	m.out = append(m.out, action{kind: doStart, term: m.term})
 }

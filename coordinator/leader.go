@@ -22,11 +22,11 @@ func (m *machine) leadingTime() {
 	// 1. Past the stop instant leadership is over, and stays over for this
 	// term, whatever an answer still brings.
 	if m.now >= m.term.stopAt {
-		m.emit(Event{Kind: Expired, Epoch: m.term.epoch, Term: m.term.id})
+		m.emit(Event{Kind: Expired, Epoch: m.term.epoch, Term: m.term.id, Left: m.killAt().Sub(m.now)})
 		m.end(ErrExpired, "expired")
 		return
 	}
-	if m.op != nil || m.now < m.nextAt {
+	if m.op != nil || m.now < m.dueAt() {
 		return
 	}
 	// 2. A conflict that may be our own doing is answered by a read.
@@ -60,18 +60,16 @@ func (m *machine) renewWrite(op *operation, v cas.Version, err error) {
 		m.lose(fmt.Errorf("%w: the lease changed under its holder", ErrLost))
 	case !class.Definite():
 		m.inDoubt(op)
-		m.retryWrite(op)
+		m.retryWrite()
 	default:
 		m.emit(Event{Kind: StoreFailed, Op: "renew", Class: class, Err: err})
-		m.retryWrite(op)
+		m.retryWrite()
 	}
 }
 
 // retryWrite makes the next attempt due at once, with jitter, not at the next
-// renewal; a store that counts writes per object gets its interval.
-func (m *machine) retryWrite(op *operation) {
-	m.nextAt = max(m.now.Add(m.pause(m.cfg.RenewInterval)), op.sentAt.Add(m.cfg.MinWriteInterval))
-}
+// renewal; a store that counts writes per object gets its interval by dueAt.
+func (m *machine) retryWrite() { m.nextAt = m.now.Add(m.pause(m.cfg.RenewInterval)) }
 
 // confirmed moves the term on after a write of ours landed.
 func (m *machine) confirmed(rec Record, v cas.Version, sentAt Instant) {
@@ -81,10 +79,12 @@ func (m *machine) confirmed(rec Record, v cas.Version, sentAt Instant) {
 	if m.phase == releasing || (m.stop != nil && !rec.Stopping) {
 		// The work ended, or the stop was requested, while this renewal was in
 		// flight: the next write is due now.
-		m.nextAt = max(m.now, sentAt.Add(m.cfg.MinWriteInterval))
+		m.nextAt = m.now
 	}
-	if m.phase != leading && !m.renewsWhileDraining() {
-		// A term that was told to end is never prolonged by a late answer.
+	if m.now >= m.killAt() || m.phase != leading && !m.renewsWhileDraining() {
+		// A term that was told to end is never prolonged by a late answer, nor
+		// is one whose kill instant has passed: its work is gone by now, because
+		// the guard did not wait for this process to wake.
 		return
 	}
 	m.setDeadline(sentAt)
@@ -110,6 +110,7 @@ func (m *machine) holderRead(op *operation, l Lease, err error) {
 	default:
 		a, ours := m.settle(l.Record)
 		if !ours {
+			m.learn(l.Record)
 			m.lose(fmt.Errorf("%w: held by %q at epoch %d", ErrLost, l.Record.Holder, l.Record.Epoch))
 			return
 		}
@@ -178,10 +179,10 @@ func (m *machine) onStop(reason string, final bool) {
 	case leading:
 		m.stop = &stopRequest{reason: reason, final: final, limit: m.now.Add(m.cfg.drainLimit())}
 		m.planned = true
-		m.emit(Event{Kind: SteppingDown, Epoch: m.term.epoch, Term: m.term.id, Reason: reason})
+		m.emit(Event{Kind: SteppingDown, Epoch: m.term.epoch, Term: m.term.id, Reason: reason, Left: m.killAt().Sub(m.now)})
 		m.end(fmt.Errorf("%w: %s", ErrStopping, reason), reason)
 		// Announce it now, not with the next renewal.
-		m.nextAt = max(m.now, m.term.sentAt.Add(m.cfg.MinWriteInterval))
+		m.nextAt = m.now
 	case draining, releasing:
 		// The term is ending for another reason; remember not to come back.
 		m.stop = &stopRequest{reason: reason, final: final, limit: m.term.killAt}
@@ -212,7 +213,7 @@ func (m *machine) drainingTime() {
 		m.emit(Event{Kind: Overran, Epoch: m.term.epoch, Term: m.term.id})
 	}
 	// 3. A requested stop keeps renewing while the work drains.
-	if m.op == nil && m.renewsWhileDraining() && m.now >= m.nextAt {
+	if m.op == nil && m.renewsWhileDraining() && m.now >= m.dueAt() {
 		if m.question {
 			m.sendRead(m.killAt())
 		} else {

@@ -77,6 +77,9 @@ type sighting struct {
 	// since is the receipt of the first read that showed this state: staleness
 	// counts from there, on our own clock.
 	since Instant
+	// outranked: a higher epoch than the record's is known. An old version was
+	// put back over a later term, whose holder may not have noticed.
+	outranked bool
 }
 
 // termState is the term this replica holds.
@@ -114,6 +117,9 @@ type machine struct {
 	nextOp uint64
 	nextAt Instant // when the next request of this phase is due
 	fails  int     // failed requests in a row
+	// wroteAt is the send of the last write, whatever became of it: the store
+	// that limits writes counts all of them.
+	wroteAt Instant
 
 	// What this process has ever seen of this lease.
 	ttlMax   time.Duration
@@ -131,6 +137,7 @@ type machine struct {
 	// claimNotBefore spaces attempts; ownPause is the jitter on our own
 	// tombstone.
 	claimNotBefore Instant
+	claimed        string // what the last attempt was made on, for the log
 	ownPause       time.Duration
 
 	// Leader.
@@ -331,23 +338,35 @@ func (m *machine) wake() Instant {
 	case leading:
 		at = min(at, m.term.stopAt)
 		if m.op == nil {
-			at = min(at, m.nextAt)
+			at = min(at, m.dueAt())
 		}
 	case draining:
 		if !m.overran {
 			at = min(at, m.overrunAt())
 		}
 		if m.op == nil && m.renewsWhileDraining() {
-			at = min(at, m.nextAt)
+			at = min(at, m.dueAt())
 		}
 	case releasing:
 		if m.op == nil {
-			at = min(m.giveUpAt, m.nextAt)
+			at = min(m.giveUpAt, m.dueAt())
 		}
 	case finished:
 		at = boottime.Never
 	}
 	return at
+}
+
+// writeFrom is when the store accepts the next write of this replica.
+func (m *machine) writeFrom() Instant { return m.wroteAt.Add(m.cfg.MinWriteInterval) }
+
+// dueAt is when a holder's next request is due. The read that answers a
+// question waits for nothing but its own pause.
+func (m *machine) dueAt() Instant {
+	if m.question {
+		return m.nextAt
+	}
+	return max(m.nextAt, m.writeFrom())
 }
 
 // send puts a request in flight. until is the instant that must not pass
@@ -382,6 +401,7 @@ func (m *machine) sendFence() {
 
 func (m *machine) sendWrite(rec Record, cond condition, until Instant) {
 	op := m.send(opWrite, until)
+	m.wroteAt = m.now
 	op.cond = cond
 	rec.WriteID = m.newID()
 	op.rec = rec

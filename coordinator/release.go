@@ -8,7 +8,7 @@ import (
 // only way here.
 func (m *machine) startRelease(note string) {
 	m.phase, m.endNote = releasing, note
-	m.nextAt = max(m.now, m.term.sentAt.Add(m.cfg.MinWriteInterval))
+	m.nextAt = m.now
 	// As long as the lease would run anyway, and long enough for a few calls.
 	m.giveUpAt = m.now.Add(max(m.cfg.TTL/2, 3*m.cfg.CallTimeout))
 }
@@ -22,7 +22,7 @@ func (m *machine) releasingTime() {
 	case m.now >= m.giveUpAt:
 		m.emit(Event{Kind: ReleaseFailed, Epoch: m.term.epoch, Term: m.term.id})
 		m.afterRelease(false)
-	case m.now < m.nextAt:
+	case m.now < m.dueAt():
 	case m.question:
 		m.sendRead(m.giveUpAt)
 	default:
@@ -57,10 +57,10 @@ func (m *machine) releaseWrite(op *operation, v cas.Version, err error) {
 		m.afterRelease(false)
 	case !class.Definite():
 		m.inDoubt(op)
-		m.retryWrite(op)
+		m.retryWrite()
 	default:
 		m.emit(Event{Kind: StoreFailed, Op: "release", Class: class, Err: err})
-		m.retryWrite(op)
+		m.retryWrite()
 	}
 }
 

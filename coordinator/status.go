@@ -80,6 +80,11 @@ func (e *Elector) publish() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.held = nil
+	if m.phase == standby {
+		// A lease that is given back without having been worked under must not
+		// be shown as the term before it.
+		e.term = nil
+	}
 	if m.phase == leading || m.phase == draining || m.phase == releasing {
 		e.held = e.term
 	}

@@ -1,0 +1,190 @@
+package coordinator
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/cas"
+)
+
+// The guard kills at its instant and accepts no later one: an answer that was
+// waiting in a frozen process must not bring the term back (I4).
+func TestATermWhoseKillInstantPassedIsNotProlonged(t *testing.T) {
+	b := newBench(t, fast, false)
+	b.leads()
+	for {
+		b.until(doWrite, 3*time.Second)
+		if b.m.term.stopAt.Sub(b.now) < time.Second {
+			break
+		}
+		b.now = b.now.Add(200 * time.Millisecond)
+		b.fails(cas.Ambiguous)
+	}
+	was := b.m.term
+	b.now = was.killAt.Add(time.Millisecond) // frozen meanwhile
+	b.answer(input{version: "v2"})
+	if b.m.phase != draining || b.m.term.deadline != was.deadline {
+		t.Errorf("phase %d, deadline moved by %v; want the term to be over", b.m.phase, b.m.term.deadline.Sub(was.deadline))
+	}
+}
+
+// An old version that was put back over a longer lease: its holder may be
+// working, cut off, until its own ttl ends (rules 1 and 10; I1).
+func TestARestoredRecordWaitsForTheLongestTTLThatMayRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		seen  bool // the later term's record was read
+		fence *Fence
+	}{
+		"known from its record":   {true, nil},
+		"known from the document": {false, &Fence{Epoch: 7, TTL: 30 * time.Second, Found: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, fast, c.fence != nil)
+			b.tick(0)
+			if c.seen {
+				later := held(7, "x")
+				later.TTL = 30 * time.Second
+				b.reads(Lease{Version: "v7", Record: later})
+				b.tick(time.Second)
+			}
+			b.reads(Lease{Version: "v8", Record: held(3, "y")})
+			seen := b.now
+			for b.now.Sub(seen) < time.Minute {
+				a, ok := b.request()
+				if ok && a.kind == doWrite {
+					break
+				}
+				switch {
+				case ok && a.kind == doFence:
+					b.answer(input{fence: *c.fence})
+				case b.m.op != nil:
+					b.reads(b.m.seen.lease)
+				default:
+					b.tick(50 * time.Millisecond)
+				}
+			}
+			if got := b.now.Sub(seen); got < 30*time.Second || got > 31*time.Second {
+				t.Errorf("claimed after %v, want 30 s", got)
+			}
+		})
+	}
+}
+
+// Rule 1: the epoch a holder reads of its own loss is a floor too (I2).
+func TestALoserExceedsTheEpochItReadOfItsLoss(t *testing.T) {
+	b := newBench(t, fast, false)
+	b.leads()
+	b.until(doWrite, 3*time.Second)
+	b.fails(cas.Ambiguous)
+	b.until(doWrite, time.Second)
+	b.fails(cas.Conflict)
+	b.answer(input{lease: Lease{Version: "v7", Record: held(7, "x")}})
+	b.step(input{kind: inWorkEnded})
+	b.tick(time.Millisecond)
+	b.fails(cas.NotFound) // deleted meanwhile
+	if a := b.until(doWrite, 20*time.Second); a.rec.Epoch != 8 {
+		t.Errorf("claims epoch %d, has read 7", a.rec.Epoch)
+	}
+}
+
+// A store that answers reads and refuses every write is not flooded, and one
+// that limits writes gets its interval from a candidate as well.
+func TestACandidateInDoubtIsCalm(t *testing.T) {
+	cfg := Config{TTL: 8 * time.Second, RenewInterval: 2 * time.Second, PollInterval: time.Second, MinWriteInterval: time.Second}
+	b := newBench(t, cfg, false)
+	b.tick(0)
+	b.fails(cas.NotFound)
+	b.until(doWrite, 10*time.Second)
+	begun, requests, last := b.now, 0, Instant(0)
+	for b.now < begun.Add(30*time.Second) {
+		a, ok := b.request()
+		if !ok {
+			b.tick(10 * time.Millisecond)
+			continue
+		}
+		requests++
+		if a.kind == doRead {
+			b.fails(cas.NotFound)
+			continue
+		}
+		if last != 0 && b.now.Sub(last) < time.Second {
+			t.Fatalf("two writes within %v", b.now.Sub(last))
+		}
+		last = b.now
+		b.fails(cas.Contended)
+	}
+	if requests > 30*7 {
+		t.Errorf("%d requests in 30 s", requests)
+	}
+}
+
+// The tombstone follows the last attempt, not only the last confirmed renewal.
+func TestAReleaseKeepsTheWriteIntervalAfterAFailedRenewal(t *testing.T) {
+	cfg := Config{TTL: 8 * time.Second, RenewInterval: 2 * time.Second, PollInterval: time.Second, MinWriteInterval: time.Second}
+	b := newBench(t, cfg, false)
+	b.leads()
+	b.until(doWrite, 3*time.Second)
+	renewal := b.now
+	b.fails(cas.Contended)
+	b.step(input{kind: inWorkEnded})
+	if a := b.until(doWrite, 3*time.Second); a.rec.State != Released || b.now.Sub(renewal) < time.Second {
+		t.Errorf("%s written %v after an attempt", a.rec.State, b.now.Sub(renewal))
+	}
+}
+
+func TestAnEpochBeyondTheMaximumIsNotWrapped(t *testing.T) {
+	b := newBench(t, fast, true)
+	b.tick(0)
+	b.fails(cas.NotFound)
+	b.until(doFence, 10*time.Second)
+	b.answer(input{fence: Fence{Epoch: 1<<63 - 1, Found: true}})
+	if a, ok := b.request(); ok && a.kind == doWrite {
+		t.Errorf("claims epoch %d", a.rec.Epoch)
+	}
+}
+
+func TestNoopEndsItsTermsAndForgetsAStaleStepDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := NewNoop(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		var terms []*Term
+		done := make(chan error, 1)
+		go func() {
+			done <- n.Run(ctx, func(ctx context.Context, term *Term) error {
+				terms = append(terms, term)
+				if len(terms) > 1 {
+					<-ctx.Done()
+				}
+				return nil
+			})
+		}()
+		sleep(500 * time.Millisecond) // the pause after the first term
+		if terms[0].CheckFence() == nil {
+			t.Error("a term may act although its work has returned")
+		}
+		n.StepDown("nobody leads")
+		sleep(10 * time.Second)
+		if len(terms) != 2 || n.Status().Role != RoleLeader {
+			t.Errorf("%d terms; a step-down without work ended the next one", len(terms))
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestALongPollIsNotTakenForAStuckLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		cfg := Config{TTL: 2 * time.Minute, RenewInterval: 30 * time.Second, PollInterval: time.Minute}
+		a := w.replica("a", cfg).run()
+		sleep(59 * time.Second)
+		if err := a.elector.Stuck(); err != nil {
+			t.Error(err)
+		}
+		a.stop()
+	})
+}
