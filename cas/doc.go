@@ -30,7 +30,8 @@
 //
 // Backends: [github.com/sf2loki/sf2loki-ha/cas/mem],
 // [github.com/sf2loki/sf2loki-ha/cas/file],
+// [github.com/sf2loki/sf2loki-ha/cas/linkfile],
 // [github.com/sf2loki/sf2loki-ha/cas/s3] and
-// [github.com/sf2loki/sf2loki-ha/cas/gcs]; all four pass
+// [github.com/sf2loki/sf2loki-ha/cas/gcs]; all of them pass
 // [github.com/sf2loki/sf2loki-ha/cas/castest].
 package cas
