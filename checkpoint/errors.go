@@ -61,6 +61,10 @@ func (e *LeaseError) Error() string {
 		e.Object, orNone(e.Lease), orNone(e.Own))
 }
 
+// Unwrap gives the error a class: the document exists and is not ours, which a
+// person has to decide and no retry repairs.
+func (e *LeaseError) Unwrap() error { return cas.Corrupt }
+
 // VanishedError says that a document that was there is gone. It is not
 // recreated from memory: that would hide who deleted it, and a restored older
 // copy may be on its way.

@@ -305,7 +305,7 @@ func (m *machine) claimWrite(op *operation, v cas.Version, err error) {
 		// The state we claimed on is gone: nothing may be claimed on it again.
 		m.claimNotBefore = m.now.Add(m.cfg.PollInterval)
 	case !class.Definite():
-		m.inDoubt(op)
+		m.inDoubt(op, err)
 		m.nextAt = m.now.Add(m.pause(m.cfg.PollInterval))
 		m.claimNotBefore = m.nextAt.Add(m.cfg.PollInterval)
 	default:

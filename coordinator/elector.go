@@ -232,6 +232,7 @@ func (e *Elector) perform(ctx context.Context, a action, lead Lead) {
 			e.term.end(a.cause)
 		}
 	case doEnd:
+		e.term.tell()
 		if errors.Is(a.cause, ErrLost) {
 			e.term.end(a.cause)
 		}

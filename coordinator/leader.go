@@ -59,7 +59,7 @@ func (m *machine) renewWrite(op *operation, v cas.Version, err error) {
 		// A clean conflict is a loss, at once and without a read-back.
 		m.lose(fmt.Errorf("%w: the lease changed under its holder", ErrLost))
 	case !class.Definite():
-		m.inDoubt(op)
+		m.inDoubt(op, err)
 		m.retryWrite()
 	default:
 		m.emit(Event{Kind: StoreFailed, Op: "renew", Class: class, Err: err})

@@ -16,21 +16,26 @@ const repeatAfter = 5 * time.Minute
 // a fault that lasts is said once, again every five minutes, and once more when
 // it is over.
 func LogTo(l *slog.Logger) func(Event) {
-	t := &troubleLog{log: l, trouble: map[string]trouble{}}
+	t := &troubleLog{log: l, trouble: map[string]*trouble{}}
 	return t.observe
 }
+
+// calmAfter is how long no request of a kind may fail for a trouble to be over:
+// a store that answers every second request is one trouble, not fifty.
+const calmAfter = 30 * time.Second
 
 // troubleLog remembers what it said, so that a lasting fault is one line.
 type troubleLog struct {
 	log     *slog.Logger
-	trouble map[string]trouble // by kind of request
-	term    string             // the term last named as holder
+	trouble map[string]*trouble // by kind of request
+	term    string              // the term last named as holder
 	state   State
 }
 
+// trouble is a fault that lasts.
 type trouble struct {
-	class cas.Class
-	said  time.Time
+	said map[cas.Class]time.Time // when each class was said
+	last time.Time               // the last failure
 }
 
 func (t *troubleLog) observe(e Event) {
@@ -54,7 +59,7 @@ func (t *troubleLog) observe(e Event) {
 	switch e.Kind {
 	case Requested:
 		t.requested(e)
-	case StoreFailed:
+	case StoreFailed, WriteInDoubt:
 		t.failed(e, args)
 	case Observed:
 		t.observed(e, args)
@@ -67,7 +72,7 @@ func (t *troubleLog) observe(e Event) {
 			return
 		}
 		t.log.Warn(string(e.Kind), append(args, "hint", "the lease runs out by itself; a standby waits one ttl")...)
-	case Lost, Expired, WriteInDoubt:
+	case Lost, Expired:
 		t.log.Warn(string(e.Kind), args...)
 	case WorkEnded:
 		if e.Err == nil {
@@ -106,14 +111,19 @@ func request(e Event) string {
 	return "write"
 }
 
-// failed says a trouble once, and again after a while.
+// failed says each class of a trouble once, and again after a while.
 func (t *troubleLog) failed(e Event, args []any) {
 	was := t.trouble[request(e)]
-	if e.Class == was.class && e.At.Sub(was.said) < repeatAfter {
+	if was == nil {
+		was = &trouble{said: map[cas.Class]time.Time{}}
+		t.trouble[request(e)] = was
+	}
+	was.last = e.At
+	if said, ok := was.said[e.Class]; ok && e.At.Sub(said) < repeatAfter {
 		t.log.Debug(string(e.Kind), args...)
 		return
 	}
-	t.trouble[request(e)] = trouble{class: e.Class, said: e.At}
+	was.said[e.Class] = e.At
 	level := slog.LevelError
 	if e.Class == cas.Ambiguous || e.Class == cas.Contended {
 		level = slog.LevelWarn
@@ -123,10 +133,13 @@ func (t *troubleLog) failed(e Event, args []any) {
 
 // requested notices that a trouble is over.
 func (t *troubleLog) requested(e Event) {
-	was, ok := t.trouble[request(e)]
-	if !ok || e.Err != nil && e.Class != cas.NotFound && e.Class != cas.Conflict {
+	was := t.trouble[request(e)]
+	if was == nil || e.Err != nil && e.Class != cas.NotFound && e.Class != cas.Conflict {
+		return
+	}
+	if e.At.Sub(was.last) < calmAfter {
 		return
 	}
 	delete(t.trouble, request(e))
-	t.log.Info("store recovered", "op", request(e), "after", string(was.class))
+	t.log.Info("store recovered", "op", request(e))
 }

@@ -28,7 +28,11 @@ func TestALastingFaultIsOneLine(t *testing.T) {
 	if !strings.Contains(out.String(), "grant s3:GetObject") || !strings.Contains(out.String(), "ERROR") {
 		t.Errorf("the line carries no fix, or is no error: %s", out.String())
 	}
-	observe(Event{Kind: Requested, Op: "read", At: at})
+	observe(Event{Kind: Requested, Op: "read", At: at.Add(time.Second)})
+	if strings.Contains(out.String(), "store recovered") {
+		t.Error("one answer is no recovery")
+	}
+	observe(Event{Kind: Requested, Op: "read", At: at.Add(calmAfter)})
 	if !strings.Contains(out.String(), "store recovered") {
 		t.Error("the end of the fault is not said")
 	}
@@ -41,5 +45,20 @@ func TestAnExpectedConflictIsCalm(t *testing.T) {
 	observe(Event{Kind: ClaimLost, Epoch: 4})
 	if out.Len() != 0 {
 		t.Errorf("a lost race is logged: %s", out.String())
+	}
+}
+
+func TestAStoreThatFailsEverySecondTimeIsOneLinePerClass(t *testing.T) {
+	var out bytes.Buffer
+	observe := LogTo(slog.New(slog.NewTextHandler(&out, nil)))
+	at := time.Now()
+	for i := range 100 {
+		at = at.Add(time.Second)
+		class := []cas.Class{cas.Ambiguous, cas.Contended}[i%2]
+		observe(Event{Kind: WriteInDoubt, Op: "replace", Class: class, Err: class, At: at})
+		observe(Event{Kind: Requested, Op: "replace", At: at})
+	}
+	if n := strings.Count(out.String(), "\n"); n != 2 {
+		t.Errorf("%d lines, want one per class:\n%s", n, out.String())
 	}
 }

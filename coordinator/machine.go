@@ -55,20 +55,6 @@ type operation struct {
 	rec  Record
 }
 
-// attempt is a write without a definite answer.
-type attempt struct {
-	sentAt Instant
-	rec    Record
-}
-
-// doubt is every attempt on one condition that has no definite answer. It
-// belongs to the condition: from the first such attempt until another version
-// is read, a conflict on that condition is a question (rule 6).
-type doubt struct {
-	cond     condition
-	attempts []attempt
-}
-
 // sighting is the last definite state of the lease that was read.
 type sighting struct {
 	known  bool
@@ -170,60 +156,6 @@ type Fence struct {
 	// Found is false if the document definitely does not exist.
 	Found bool
 }
-
-// input is something that happened.
-type input struct {
-	at   Instant
-	wall time.Time
-	kind inputKind
-	// For results: which operation, and what came back.
-	op      uint64
-	lease   Lease
-	version cas.Version
-	fence   Fence
-	err     error
-	// For stop requests.
-	reason string
-	final  bool
-	// For the end of the work: the epoch that fenced it, or 0.
-	floor int64
-}
-
-type inputKind uint8
-
-const (
-	inTick inputKind = iota
-	inResult
-	inWorkEnded
-	inStop
-)
-
-// action is something to do.
-type action struct {
-	kind actionKind
-	// For requests.
-	op      uint64
-	cond    condition
-	rec     Record
-	timeout time.Duration
-	// For terms.
-	term   termState
-	cause  error
-	killAt Instant
-	event  Event
-}
-
-type actionKind uint8
-
-const (
-	doRead actionKind = iota
-	doWrite
-	doFence
-	doStart  // start the work of a term
-	doExtend // the instants of the term moved
-	doEnd    // tell the work to end, with a cause
-	doEmit
-)
 
 func newMachine(cfg Config, incarnation string, hasFence bool, newID func() string, jitter func() float64) *machine {
 	return &machine{cfg: cfg, incarnation: incarnation, hasFence: hasFence, newID: newID, jitter: jitter}
@@ -406,31 +338,6 @@ func (m *machine) sendWrite(rec Record, cond condition, until Instant) {
 	rec.WriteID = m.newID()
 	op.rec = rec
 	m.out = append(m.out, action{kind: doWrite, op: op.id, cond: cond, rec: rec, timeout: op.timeout()})
-}
-
-// inDoubt remembers a write without a definite answer.
-func (m *machine) inDoubt(op *operation) {
-	if m.doubt == nil || m.doubt.cond != op.cond {
-		m.doubt = &doubt{cond: op.cond}
-	}
-	m.doubt.attempts = append(m.doubt.attempts, attempt{sentAt: op.sentAt, rec: op.rec})
-	m.emit(Event{Kind: WriteInDoubt, Epoch: op.rec.Epoch})
-}
-
-// doubtful reports whether an earlier attempt on cond may have been applied.
-func (m *machine) doubtful(cond condition) bool { return m.doubt != nil && m.doubt.cond == cond }
-
-// settle looks for the attempt that produced the record that was read.
-func (m *machine) settle(rec Record) (attempt, bool) {
-	if m.doubt == nil {
-		return attempt{}, false
-	}
-	for _, a := range m.doubt.attempts {
-		if a.rec.WriteID == rec.WriteID {
-			return a, true
-		}
-	}
-	return attempt{}, false
 }
 
 // pause is the jittered wait before a retry: 50 ms doubling to at most limit.

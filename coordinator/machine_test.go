@@ -86,7 +86,9 @@ func (b *bench) until(kind actionKind, limit time.Duration) action {
 			return a
 		}
 		if b.m.op != nil && b.m.op.kind == opRead {
-			if b.m.seen.known && !b.m.seen.absent {
+			if b.m.phase != standby {
+				b.reads(Lease{Version: b.m.ver, Record: b.m.mine})
+			} else if b.m.seen.known && !b.m.seen.absent {
 				b.reads(b.m.seen.lease)
 			} else {
 				b.fails(cas.NotFound)
@@ -406,6 +408,10 @@ func TestAStoreThatLimitsWritesGetsItsInterval(t *testing.T) {
 		if a, ok := b.request(); ok && a.kind == doWrite {
 			sent = append(sent, b.now)
 			b.fails(cas.Contended)
+			continue
+		}
+		if a, ok := b.request(); ok && a.kind == doRead {
+			b.reads(Lease{Version: b.m.ver, Record: b.m.mine})
 			continue
 		}
 		if b.m.phase != leading {

@@ -56,7 +56,7 @@ func (m *machine) releaseWrite(op *operation, v cas.Version, err error) {
 		m.emit(Event{Kind: ReleaseFailed, Epoch: m.term.epoch, Term: m.term.id, Class: class, Err: err})
 		m.afterRelease(false)
 	case !class.Definite():
-		m.inDoubt(op)
+		m.inDoubt(op, err)
 		m.retryWrite()
 	default:
 		m.emit(Event{Kind: StoreFailed, Op: "release", Class: class, Err: err})

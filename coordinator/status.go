@@ -63,6 +63,9 @@ func (s Status) withTerm(t *Term, now Instant) Status {
 	}
 	s.Role, s.Epoch, s.Term = RoleLeader, t.epoch, t.id
 	s.Remaining = deadline.Sub(now)
+	if t.draining() {
+		s.Role = RoleStopping
+	}
 	if err := t.CheckFence(); err != nil {
 		if errors.Is(err, ErrLost) {
 			// Another replica leads: this one must not count as a second leader.

@@ -32,6 +32,7 @@ type Term struct {
 	mu       sync.Mutex
 	deadline Instant
 	killAt   Instant
+	told     bool // the work has been told to end
 	ended    error
 	changed  chan struct{}
 }
@@ -100,6 +101,20 @@ func (t *Term) move(deadline, killAt Instant) {
 	t.deadline, t.killAt = deadline, killAt
 	close(t.changed)
 	t.changed = make(chan struct{})
+}
+
+// tell notes that the work has been told to end.
+func (t *Term) tell() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.told = true
+}
+
+// draining reports whether the work has been told to end.
+func (t *Term) draining() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.told
 }
 
 // end makes CheckFence fail from now on, whatever the clock says.

@@ -53,7 +53,9 @@ func execute(args []string) int {
 // usageError is a command line that cannot be run.
 type usageError struct{ err error }
 
-func (e *usageError) Error() string { return e.err.Error() + "\nTry: sf2loki-ha help, or a command with --help" }
+func (e *usageError) Error() string {
+	return e.err.Error() + "\nTry: sf2loki-ha help, or a command with --help"
+}
 func (e *usageError) Unwrap() error { return e.err }
 
 func newRoot() *cobra.Command {
