@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 )
 
@@ -44,9 +43,9 @@ func (a answer) about(resource string) bool {
 // which would drop every field they do not know.
 func (s *Store) send(ctx context.Context, method string, body []byte) answer {
 	req := s.api.Verb(method).Namespace(s.namespace).Resource("leases").
-		// Both can be switched on from outside: by a Retry-After header or a
-		// dead connection, and by KUBE_CLIENT_BACKOFF_BASE.
-		MaxRetries(0).BackOffWithContext(&rest.NoBackoff{})
+		// Ten by default, after any answer with Retry-After and any dead connection.
+		// Backoff (KUBE_CLIENT_BACKOFF_BASE) is the library's only between those.
+		MaxRetries(0)
 	if method != http.MethodPost {
 		req = req.Name(s.name)
 	}

@@ -2,12 +2,17 @@ package k8slease_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -337,5 +342,58 @@ func TestAClosedStoreSendsNothing(t *testing.T) {
 	attempts(t, srv, 0)
 	if s.Describe() != "k8s://logs/leader" {
 		t.Error(s.Describe())
+	}
+}
+
+func TestASilentConnectionDoesNotOutliveItsCall(t *testing.T) {
+	o, err := json.Marshal(object(t, record("w1"), "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls, connections atomic.Int32
+	silent := make(chan struct{})
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 1 || r.Header.Get("Authorization") != "Bearer hunter2" {
+			t.Errorf("%s, Authorization %q", r.Proto, r.Header.Get("Authorization"))
+		}
+		if calls.Add(1) == 1 {
+			<-silent
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(o)
+	}))
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	srv.EnableHTTP2 = true // as an API server does
+	srv.StartTLS()
+	defer srv.Close()
+	defer close(silent)
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	text := `{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: "` + srv.URL + `", certificate-authority-data: ` + ca + `}}],
+users: [{name: u, user: {token: hunter2}}], contexts: [{name: c, context: {cluster: c, user: u}}]}`
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := k8slease.Open(t.Context(), k8slease.Config{Namespace: "logs", Name: "leader", Kubeconfig: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = s.Read(ctx)
+	refused(t, err, cas.Ambiguous, "read")
+	for range 2 {
+		if _, err := s.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := connections.Load(); n != 2 {
+		t.Errorf("%d connections for a silent call and two good ones, want a fresh one after the first", n)
 	}
 }

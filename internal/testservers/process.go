@@ -42,12 +42,20 @@ func start(t testing.TB, readyPath string, env []string, argv func(port int) []s
 
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := pickPort()
 	if err != nil {
 		t.Fatalf("testservers: %v", err)
 	}
+	return port
+}
+
+func pickPort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
 	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 type process struct {
@@ -79,7 +87,12 @@ func run(argv, env []string) (*process, error) {
 
 // ready polls until the server answers anything at all below 500.
 func (p *process) ready(url string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	return p.readyWith(http.DefaultClient, url, func(code int) bool { return code < 500 }, startTimeout)
+}
+
+// readyWith polls until an answer's status is good.
+func (p *process) readyWith(client *http.Client, url string, good func(code int) bool, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -88,9 +101,9 @@ func (p *process) ready(url string) error {
 		if err != nil {
 			return err
 		}
-		if resp, err := http.DefaultClient.Do(req); err == nil {
+		if resp, err := client.Do(req); err == nil {
 			resp.Body.Close()
-			if resp.StatusCode < 500 {
+			if good(resp.StatusCode) {
 				return nil
 			}
 		}
@@ -98,7 +111,7 @@ func (p *process) ready(url string) error {
 		case <-p.exited:
 			return fmt.Errorf("%s ended: %s", p.cmd.Path, p.out.String())
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready after %v: %s", p.cmd.Path, startTimeout, p.out.String())
+			return fmt.Errorf("%s is not ready after %v: %s", p.cmd.Path, timeout, p.out.String())
 		case <-tick.C:
 		}
 	}

@@ -1,11 +1,14 @@
 package testservers_test
 
 import (
+	"net"
 	"net/http"
+	neturl "net/url"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sf2loki/sf2loki-ha/internal/testservers"
 )
@@ -13,23 +16,26 @@ import (
 func TestServersAreReadyAndGoneAfterTheTest(t *testing.T) {
 	var endpoints []string
 	t.Run("running", func(t *testing.T) {
-		s3, gcs := testservers.StartS3(t), testservers.StartGCS(t)
-		endpoints = []string{s3.Endpoint, gcs.Endpoint}
-		for _, url := range endpoints {
-			if !strings.HasPrefix(url, "http://127.0.0.1:") {
+		s3, gcs, kube := testservers.StartS3(t), testservers.StartGCS(t), testservers.StartKube(t)
+		for url, client := range map[string]*http.Client{
+			s3.Endpoint: http.DefaultClient, gcs.Endpoint: http.DefaultClient, kube.Etcd + "/health": http.DefaultClient, kube.URL: kube.Client,
+		} {
+			u, err := neturl.Parse(url)
+			if err != nil || u.Hostname() != "127.0.0.1" {
 				t.Errorf("%s is not on loopback", url)
 			}
-			resp, err := http.Get(url)
+			endpoints = append(endpoints, u.Host)
+			resp, err := client.Get(url)
 			if err != nil {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
 		}
 	})
-	for _, url := range endpoints {
-		if resp, err := http.Get(url); err == nil {
-			resp.Body.Close()
-			t.Errorf("%s still answers", url)
+	for _, addr := range endpoints {
+		if c, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
+			c.Close()
+			t.Errorf("%s still answers", addr)
 		}
 	}
 }
