@@ -26,7 +26,7 @@ demo: build ## two replicas, one bucket, and a leader that dies
 
 # Test servers and linters, from source. The stamp is newer than what they are
 # built from.
-tools: $(TOOLS)/.built ## the servers and linters that tests run, at .bin/
+tools: $(TOOLS)/.built $(TOOLS)/.built-kube ## the servers and linters that tests run, at .bin/
 
 $(TOOLS)/.built: tools/go.mod tools/go.sum
 	@echo "building versitygw, fake-gcs-server and staticcheck from source (about 4 minutes on two cores, once)"
@@ -37,6 +37,15 @@ $(TOOLS)/.built: tools/go.mod tools/go.sum
 	@echo "  fake-gcs-server done"
 	@cd tools && $(GO) build -trimpath -o ../$(TOOLS)/ honnef.co/go/tools/cmd/staticcheck
 	@echo "  staticcheck done"
+	@touch $@
+
+$(TOOLS)/.built-kube: tools/kube/go.mod tools/kube/go.sum
+	@echo "building kube-apiserver and etcd from source (about 8 minutes on two cores, once)"
+	@mkdir -p $(TOOLS)
+	@cd tools/kube && $(GO) build -trimpath -o ../../$(TOOLS)/kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver
+	@echo "  kube-apiserver done"
+	@cd tools/kube && $(GO) build -trimpath -o ../../$(TOOLS)/etcd go.etcd.io/etcd/server/v3
+	@echo "  etcd done"
 	@touch $@
 
 lint: tools ## gofmt, go vet, staticcheck
