@@ -11,7 +11,7 @@ import (
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/cas/internal/posix"
-	"github.com/sf2loki/sf2loki-ha/cas/internal/wire"
+	"github.com/sf2loki/sf2loki-ha/internal/bounded"
 )
 
 // Suffixes of the files beside an object. No key may end in one of them.
@@ -124,7 +124,7 @@ func run[T any](ctx context.Context, r *register, op string, f func(context.Cont
 	for _, d := range data {
 		*d = append([]byte(nil), *d...)
 	}
-	v, err := wire.Call(ctx, f)
+	v, err := bounded.Call(ctx, f)
 	if err != nil {
 		return v, fail(err)
 	}

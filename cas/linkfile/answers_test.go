@@ -218,6 +218,7 @@ func TestAListingThatIsOutOfDateHidesNothing(t *testing.T) {
 		last  int64
 	}{
 		{"nothing yet", nil, 3},
+		{"nothing, and there is only the first", nil, 1},
 		{"some versions back", []string{"leader.lease", "leader.lease.1", "leader.lease.2"}, 9},
 	} {
 		path := lease(t)

@@ -2,6 +2,10 @@ package linkfile
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -172,13 +176,52 @@ func TestAVersionReadTooLongAgoIsReadAgainBeforeAnythingIsWritten(t *testing.T) 
 	}
 }
 
+// A version that is there vouches for its successor, so it must not outlive it.
+func TestOldVersionsGoInAscendingOrderAndNoFurtherThanOneThatStays(t *testing.T) {
+	for _, stays := range []int64{0, 1, 2, 5} {
+		path := lease(t)
+		const last = keep + 10 // nobody has tidied up so far
+		for n := range int64(last) {
+			put(t, open(path, trusting, real{}).slot(n+1), fmt.Sprint("old ", n+1))
+		}
+		r := open(path, trusting, &script{})
+		v := load(t, r).Version
+		var gone []string
+		r.sys = &script{before: func(_ int, op, p string) error {
+			if op != "remove" && op != "rename" || p == path || strings.HasSuffix(p, tempSuffix) {
+				return nil
+			}
+			if p == r.slot(stays) {
+				return refusal(op, syscall.EBUSY)
+			}
+			gone = append(gone, op+strings.TrimPrefix(p, path))
+			return nil
+		}}
+		if _, err := r.Replace(t.Context(), []byte("new"), v); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"rename.1"} // the name of the first stays, its content goes
+		for n := int64(2); n <= last+1-keep; n++ {
+			want = append(want, fmt.Sprint("remove.", n))
+		}
+		if stays > 0 {
+			want = want[:stays-1]
+		}
+		if !slices.Equal(gone, want) {
+			t.Errorf("%d stays: %v, want %v", stays, gone, want)
+		}
+	}
+}
+
 func TestWhatAnotherRegisterReadIsReadAgain(t *testing.T) {
 	path := lease(t)
 	writeMore(t, path, 3)
 	v := load(t, open(path, trusting, &script{})).Version
 	writeMore(t, path, 3*keep)
 	sys := &script{}
-	if _, err := open(path, trusting, sys).Replace(t.Context(), []byte("c"), v); !errors.Is(err, cas.Conflict) {
+	r := open(path, trusting, sys)
+	r.now = new(clock).now // no time has passed since anything
+	if _, err := r.Replace(t.Context(), []byte("c"), v); !errors.Is(err, cas.Conflict) {
 		t.Errorf("%v, want conflict", err)
 	}
 	if sys.count("link") != 0 {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/cas/internal/posix"
-	"github.com/sf2loki/sf2loki-ha/cas/internal/wire"
 	"github.com/sf2loki/sf2loki-ha/internal/boottime"
+	"github.com/sf2loki/sf2loki-ha/internal/bounded"
 )
 
 // Options adapt a register to what it keeps. The zero value is right for an
@@ -106,7 +106,7 @@ func (r *register) Load(ctx context.Context) (cas.Value, error) {
 	if err := r.usable("load"); err != nil {
 		return cas.Value{}, err
 	}
-	v, err := wire.Call(ctx, r.load)
+	v, err := bounded.Call(ctx, r.load)
 	return v, r.failed("load", err)
 }
 
@@ -134,7 +134,7 @@ func (r *register) write(ctx context.Context, op string, data []byte, do func(co
 		err     error
 	}
 	decided := make(chan answer, 1)
-	_, err := wire.Call(ctx, func(ctx context.Context) (struct{}, error) {
+	_, err := bounded.Call(ctx, func(ctx context.Context) (struct{}, error) {
 		c, err := do(ctx, data)
 		if err != nil {
 			decided <- answer{err: err}

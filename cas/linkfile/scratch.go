@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
-	"github.com/sf2loki/sf2loki-ha/cas/internal/wire"
+	"github.com/sf2loki/sf2loki-ha/internal/bounded"
 )
 
 var _ cas.ScratchBucket = (*Bucket)(nil)
@@ -21,7 +21,7 @@ func (b *Bucket) Scratch(object string) cas.Scratch {
 		if err := r.usable("remove"); err != nil {
 			return err
 		}
-		_, err := wire.Call(ctx, func(context.Context) (struct{}, error) { return struct{}{}, r.removeAll() })
+		_, err := bounded.Call(ctx, func(context.Context) (struct{}, error) { return struct{}{}, r.removeAll() })
 		return r.failed("remove", err)
 	})
 }

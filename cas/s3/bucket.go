@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
-	"github.com/sf2loki/sf2loki-ha/cas/internal/wire"
+	"github.com/sf2loki/sf2loki-ha/internal/bounded"
 )
 
 var (
@@ -129,7 +129,7 @@ func call[T any](ctx context.Context, r *register, op string, f func(context.Con
 	if r.bucket.closed.Load() {
 		return zero, r.failure(ctx, op, errClosed)
 	}
-	v, err := wire.Call(ctx, f)
+	v, err := bounded.Call(ctx, f)
 	if err != nil {
 		return v, r.failure(ctx, op, err)
 	}

@@ -76,38 +76,6 @@ func (s *Store) send(ctx context.Context, method string, body []byte) answer {
 	return a
 }
 
-// bounded runs f and returns what it returns, or the error of ctx as soon as
-// ctx ends: a credential plugin is run without it. f's own context ends too, so
-// that an abandoned f sends nothing more.
-func bounded[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
-	var zero T
-	if err := ctx.Err(); err != nil {
-		return zero, err // nothing is sent for a caller that has gone already
-	}
-	inner, stop := context.WithCancel(ctx)
-	defer stop()
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1) // one slot: an abandoned f never blocks here
-	go func() {
-		v, err := f(inner)
-		done <- result{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-	}
-	select {
-	case r := <-done:
-		return r.value, r.err // an answer that raced with the end is still one
-	default:
-		return zero, ctx.Err()
-	}
-}
-
 // cause is an error with a text of our choice, in which errors.Is still finds
 // what it was.
 type cause struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/coordinator"
+	"github.com/sf2loki/sf2loki-ha/internal/bounded"
 )
 
 // maxPause is the longest wait before a contested update is tried again.
@@ -192,7 +193,7 @@ func call[T any](ctx context.Context, s *Store, op string, f func(context.Contex
 	}
 	ctx, stop := context.WithTimeout(ctx, s.timeout)
 	defer stop()
-	v, err := bounded(ctx, f)
+	v, err := bounded.Call(ctx, f)
 	if err == nil {
 		return v, nil
 	}
