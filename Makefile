@@ -17,7 +17,7 @@ help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
 
 build: ## the binary, at bin/sf2loki-ha
-	@echo "building bin/sf2loki-ha (the first build compiles the AWS and GCP clients: a few minutes on two cores)"
+	@echo "building bin/sf2loki-ha (the first build compiles the AWS, GCP and Kubernetes clients: a few minutes on two cores)"
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/sf2loki-ha ./cmd/sf2loki-ha
 
 demo: build ## two replicas, one bucket, and a leader that dies
