@@ -15,7 +15,7 @@ import (
 const slack = 2 * time.Second
 
 func backends() map[string]func(*testing.T) backend {
-	return map[string]func(*testing.T) backend{"s3": s3Backend, "gcs": gcsBackend, "file": fileBackend}
+	return map[string]func(*testing.T) backend{"s3": s3Backend, "gcs": gcsBackend, "file": fileBackend, "k8s": k8sBackend}
 }
 
 func TestAKilledLeaderIsReplacedWithinTheBound(t *testing.T) {

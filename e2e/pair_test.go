@@ -37,6 +37,7 @@ type backend struct {
 	env    []string
 	budget coordinator.Budget
 	lease  cas.Register
+	store  coordinator.LeaseStore // instead of lease, where it is no register
 }
 
 // timing is short, and as long as the store allows.
@@ -94,7 +95,11 @@ func fileBackend(t *testing.T) backend {
 // record reads the lease.
 func (b backend) record(t *testing.T) coordinator.Record {
 	t.Helper()
-	l, err := coordinator.FromRegister(b.lease).Read(context.WithoutCancel(t.Context()))
+	store := b.store
+	if store == nil {
+		store = coordinator.FromRegister(b.lease)
+	}
+	l, err := store.Read(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,6 +94,7 @@ func (c *Cluster) Start(name string) (*Replica, error) {
 		"SF2LOKI_COORDINATE__S3_LEASE__HOLDER_ID=" + name,
 		"SF2LOKI_COORDINATE__GCS_LEASE__HOLDER_ID=" + name,
 		"SF2LOKI_COORDINATE__FILE_LEASE__HOLDER_ID=" + name,
+		"SF2LOKI_COORDINATE__K8S_LEASE__IDENTITY=" + name,
 	}, c.cfg.Env...)
 	cmd.Stderr = log
 	// A group of its own: what the test sends to a replica reaches nobody else.
