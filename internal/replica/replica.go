@@ -12,6 +12,7 @@ import (
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
 	"github.com/sf2loki/sf2loki-ha/coordinator"
 	"github.com/sf2loki/sf2loki-ha/internal/config"
+	"github.com/sf2loki/sf2loki-ha/internal/probe"
 	"github.com/sf2loki/sf2loki-ha/internal/server"
 	"github.com/sf2loki/sf2loki-ha/internal/supervise"
 	"github.com/sf2loki/sf2loki-ha/internal/telemetry"
@@ -20,8 +21,9 @@ import (
 // shutdownServer bounds the end of the health server.
 const shutdownServer = 2 * time.Second
 
-// SetupError is something that is wrong before the election begins and that
-// trying again does not repair: the caller exits with 2.
+// SetupError is something that is wrong before the election begins, or with the
+// store for good (it does not honour conditional writes), and that trying again
+// does not repair: the caller exits with 2.
 type SetupError struct{ Err error }
 
 func (e *SetupError) Error() string { return e.Err.Error() }
@@ -53,6 +55,7 @@ type Replica struct {
 	metrics *telemetry.Metrics
 	server  *server.Server
 	work    *work
+	probe   *probe.Runner // nil: no store to probe, or skipped
 }
 
 // New assembles a replica. It sends no request. After an error everything that
@@ -168,6 +171,7 @@ func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Conf
 	if fence != nil {
 		opts = append(opts, coordinator.WithFence(fence))
 	}
+	opts = append(opts, r.openProbe(election)...)
 	e, err := coordinator.New(store, election, opts...)
 	if err != nil {
 		return &SetupError{err}
@@ -216,6 +220,7 @@ func (r *Replica) Run(ctx context.Context) (err error) {
 		case <-ctx.Done():
 		}
 	}()
+	defer r.startProbe(ctx, cancel)()
 	if err := r.coord.Run(ctx, r.work.lead); err != nil {
 		return err
 	}
@@ -248,7 +253,7 @@ func (r *Replica) readiness() server.Status {
 	switch {
 	case s.Role == coordinator.RoleLeader && r.work.running.Load():
 		return server.Status{Ready: true}
-	case s.Role == coordinator.RoleLeader || !s.Known:
+	case s.Role == coordinator.RoleLeader || !s.Known || !r.admitted():
 		return server.Status{Reason: server.NotReady}
 	}
 	return server.Status{Reason: server.Standby}

@@ -38,13 +38,19 @@ func (c *clients) lease(ctx context.Context, cfg config.Coordinate) (cas.Registe
 	case config.TypeFileLease:
 		return file.New(cfg.FileLease.Path), nil
 	case config.TypeS3Lease:
-		l := cfg.S3Lease
-		return c.s3(ctx, s3.Config{Bucket: l.Bucket, Region: l.Region, EndpointURL: l.EndpointURL}, l.Key)
+		return c.s3(ctx, s3Config(cfg.S3Lease), cfg.S3Lease.Key)
 	case config.TypeGCSLease:
-		l := cfg.GCSLease
-		return c.gcs(ctx, gcs.Config{Bucket: l.Bucket, ServiceFile: l.ServiceFile, EndpointURL: l.EndpointURL}, l.ObjectName)
+		return c.gcs(ctx, gcsConfig(cfg.GCSLease), cfg.GCSLease.ObjectName)
 	}
 	return nil, fmt.Errorf("open lease: coordinate.type %q has no store", cfg.Type)
+}
+
+func s3Config(l config.S3Lease) s3.Config {
+	return s3.Config{Bucket: l.Bucket, Region: l.Region, EndpointURL: l.EndpointURL}
+}
+
+func gcsConfig(l config.GCSLease) gcs.Config {
+	return gcs.Config{Bucket: l.Bucket, ServiceFile: l.ServiceFile, EndpointURL: l.EndpointURL}
 }
 
 // OpenState opens the register of the checkpoint document, or nil with
