@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
-	"github.com/sf2loki/sf2loki-ha/cas/file"
 	"github.com/sf2loki/sf2loki-ha/cas/gcs"
+	"github.com/sf2loki/sf2loki-ha/cas/linkfile"
 	"github.com/sf2loki/sf2loki-ha/cas/s3"
 	"github.com/sf2loki/sf2loki-ha/coordinator"
 	"github.com/sf2loki/sf2loki-ha/e2e/cluster"
@@ -86,7 +86,7 @@ func gcsBackend(t *testing.T) backend {
 func fileBackend(t *testing.T) backend {
 	dir := t.TempDir()
 	return backend{
-		name: "file", budget: budget(6*time.Second, 2*time.Second), lease: file.New(filepath.Join(dir, "leader.lease")),
+		name: "file", budget: budget(6*time.Second, 2*time.Second), lease: linkfile.New(filepath.Join(dir, "leader.lease"), linkfile.Options{}),
 		config: fmt.Sprintf("coordinate: {type: file_lease, file_lease: {path: %s/leader.lease, %s}}\nstate: {store: file, file: {path: %s/state.json, shared: true}}\n",
 			dir, timing(6*time.Second, 2*time.Second), dir),
 	}

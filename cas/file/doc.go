@@ -19,11 +19,12 @@
 //
 // # What it does not guarantee
 //
-// Anything between machines. On NFS, SMB or a FUSE mount of a bucket flock may be
-// local to each client, and rename may not be atomic. A directory that is not
-// mounted looks like one in which the object does not exist. A person who edits
-// the file in place takes no lock; the edit changes the version, so a writer
-// notices, but an edit in the very moment of a write can be lost.
+// Anything between machines; package linkfile is for that. On NFS, SMB or a FUSE
+// mount of a bucket flock may be local to each client, and rename may not be
+// atomic. A directory that is not mounted looks like one in which the object does
+// not exist. A person who edits the file in place takes no lock; the edit changes
+// the version, so a writer notices, but an edit in the very moment of a write can
+// be lost.
 //
 // A symbolic link, a directory or a device in place of the file is Corrupt: it
 // exists, is not ours, and renaming over it would do something else than

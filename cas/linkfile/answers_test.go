@@ -274,6 +274,9 @@ func TestACallThatHangsEndsWithItsContextAndALandedWriteIsStillAnswered(t *testi
 			cancel()
 			close(release)
 			synctest.Wait()
+			if op == "create" && r.sys.(*script).count("link") != 0 {
+				t.Error("it linked though nobody waits any more")
+			}
 		}
 	})
 }

@@ -21,6 +21,9 @@ type situation struct {
 	old   func(t *testing.T, r cas.Register) cas.Version // "" for Create
 }
 
+// few versions stay in these tests, or most of the time goes into copying files.
+const few = 3
+
 func upstreams(data []byte) bool { return strings.HasPrefix(string(data), "upstream") }
 
 func loaded(t *testing.T, r cas.Register) cas.Version { return load(t, r).Version }
@@ -29,8 +32,8 @@ var situations = []situation{
 	{"first create", Options{}, "not/there/lease", nil, nil},
 	{"replace, read first", Options{}, "lease", func(t *testing.T, path string) { writeMore(t, path, 3) }, loaded},
 	{"replace, trusted", trusting, "lease", func(t *testing.T, path string) { writeMore(t, path, 3) }, loaded},
-	{"replace that marks the first", trusting, "lease", func(t *testing.T, path string) { writeMore(t, path, keep) }, loaded},
-	{"replace that removes an old version", trusting, "lease", func(t *testing.T, path string) { writeMore(t, path, keep+5) }, loaded},
+	{"replace that marks the first", trusting, "lease", func(t *testing.T, path string) { writeMore(t, path, few) }, loaded},
+	{"replace that removes an old version", trusting, "lease", func(t *testing.T, path string) { writeMore(t, path, few+5) }, loaded},
 	{"takeover from upstream", Options{Foreign: upstreams}, "lease", func(t *testing.T, path string) { put(t, path, "upstream 1") }, loaded},
 	{"takeover from upstream after a rollback", Options{Foreign: upstreams}, "lease", func(t *testing.T, path string) {
 		writeMore(t, path, 3)
@@ -79,6 +82,7 @@ func (s situation) try(t *testing.T, template string, sys *script) outcome {
 	}
 	o := outcome{path: filepath.Join(dir, s.path)}
 	r := open(o.path, s.opts, &script{})
+	r.keep = few
 	if s.old == nil {
 		r.sys = sys
 		o.v, o.err = r.Create(t.Context(), []byte(written))

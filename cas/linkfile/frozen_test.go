@@ -3,6 +3,7 @@ package linkfile
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -89,6 +90,28 @@ func TestACreationThatWasFrozenNeverCreatesASecondTime(t *testing.T) {
 			t.Errorf("after %d writes: %v, want conflict: the first name is never free again", writes, l.err)
 		}
 		l.harmless(t, int64(writes))
+	}
+}
+
+func TestOnlyItsOwnFileIsTakenBack(t *testing.T) {
+	path := lease(t)
+	writeMore(t, path, 10)
+	r := open(path, trusting, &script{})
+	old := load(t, r).Version
+	r.sys = afterwards("link", func() {
+		// Somebody removes both files and another replica takes the number.
+		for _, name := range []string{r.slot(10), r.slot(11)} {
+			if err := os.Remove(name); err != nil {
+				t.Error(err)
+			}
+		}
+		put(t, r.slot(11), "another one's")
+	})
+	if _, err := r.Replace(t.Context(), []byte("mine"), old); !errors.Is(err, errRecycled) {
+		t.Errorf("%v", err)
+	}
+	if got := load(t, open(path, trusting, &script{})); string(got.Data) != "another one's" {
+		t.Errorf("the lease reads %q", got.Data)
 	}
 }
 

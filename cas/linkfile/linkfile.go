@@ -82,6 +82,7 @@ type register struct {
 	opts    Options
 	sys     system
 	now     func() boottime.Instant
+	keep    int64 // how many versions stay
 	invalid error
 	closed  *atomic.Bool
 
@@ -97,7 +98,7 @@ type sighting struct {
 }
 
 func newRegister(path string, opts Options, sys system, closed *atomic.Bool) *register {
-	return &register{path: path, opts: opts, sys: sys, now: boottime.Now, closed: closed}
+	return &register{path: path, opts: opts, sys: sys, now: boottime.Now, keep: keep, closed: closed}
 }
 
 func (r *register) Describe() string { return r.path }

@@ -28,7 +28,7 @@ func (r *register) tidy(c *commit) {
 		_ = r.copyTo(c.data)
 	}
 	_ = r.sys.remove(c.temp)
-	r.prune(c.version.seq - keep)
+	r.prune(c.version.seq - r.keep)
 	r.sweep(c.info.ModTime().Add(-abandoned))
 }
 

@@ -167,7 +167,7 @@ func derived(name, base string) bool {
 	case "lock", "tmp", "request", "drill":
 		return true
 	}
-	if strings.HasPrefix(suffix, "probe/") {
+	if strings.HasPrefix(suffix, "probe/") || strings.HasSuffix(suffix, ".tmp") {
 		return true // what lies there may be removed
 	}
 	return suffix != "" && strings.Trim(suffix, "0123456789") == ""

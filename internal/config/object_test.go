@@ -111,6 +111,7 @@ func TestLeaseFileMustNotBeTheCheckpointFile(t *testing.T) {
 		"lock of the state":   {real + "/state.json.lock", real + "/state.json", true},
 		"lock of the lease":   {real + "/leader.lease", real + "/leader.lease.lock", true},
 		"numbered sibling":    {real + "/leader.lease", real + "/leader.lease.17", true},
+		"unfinished write":    {real + "/leader.lease", real + "/leader.lease.0123456789abcdef.tmp", true},
 		"temporary":           {real + "/leader.lease.tmp", real + "/leader.lease", true},
 		"lock through a link": {link + "/a", real + "/a.lock", true},
 		"different":           {real + "/leader.lease", real + "/state.json", false},

@@ -30,7 +30,7 @@ func (c *clients) leaseStore(ctx context.Context, cfg config.Coordinate, metrics
 		c.open = append(c.open, s)
 		return countedLease{s, metrics}, nil
 	}
-	reg, err := c.lease(ctx, cfg)
+	reg, err := c.lease(ctx, cfg, log)
 	if reg == nil || err != nil {
 		return nil, err
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/cas/file"
 	"github.com/sf2loki/sf2loki-ha/cas/gcs"
+	"github.com/sf2loki/sf2loki-ha/cas/linkfile"
 	"github.com/sf2loki/sf2loki-ha/cas/s3"
+	"github.com/sf2loki/sf2loki-ha/coordinator"
 	"github.com/sf2loki/sf2loki-ha/internal/config"
 )
 
@@ -31,18 +34,36 @@ func (c *clients) Close() error {
 }
 
 // lease opens the register of the lease, or nil with coordinate.type noop.
-func (c *clients) lease(ctx context.Context, cfg config.Coordinate) (cas.Register, error) {
+func (c *clients) lease(ctx context.Context, cfg config.Coordinate, log *slog.Logger) (cas.Register, error) {
 	switch cfg.Type {
 	case config.TypeNoop:
 		return nil, nil
 	case config.TypeFileLease:
-		return file.New(cfg.FileLease.Path), nil
+		return linkfile.New(cfg.FileLease.Path, fileLease(cfg.FileLease, log)), nil
 	case config.TypeS3Lease:
 		return c.s3(ctx, s3Config(cfg.S3Lease), cfg.S3Lease.Key)
 	case config.TypeGCSLease:
 		return c.gcs(ctx, gcsConfig(cfg.GCSLease), cfg.GCSLease.ObjectName)
 	}
 	return nil, fmt.Errorf("open lease: coordinate.type %q has no store", cfg.Type)
+}
+
+// fileLease is what makes a register of files a lease.
+func fileLease(cfg config.FileLease, log *slog.Logger) linkfile.Options {
+	return linkfile.Options{
+		// A renewal is due before it has passed, so it costs no read of its own.
+		MaxReadAge: cfg.TTL / 2,
+		Foreign:    fromUpstream,
+		Changing: func(err error) {
+			log.Error("another program renews this lease", "path", cfg.Path, "error", err.Error())
+		},
+	}
+}
+
+// fromUpstream tells whether a file is a lease that sf2loki wrote by itself.
+func fromUpstream(data []byte) bool {
+	r, err := coordinator.ParseRecord(data)
+	return err == nil && r.Foreign() && r.Holder != ""
 }
 
 func s3Config(l config.S3Lease) s3.Config {
