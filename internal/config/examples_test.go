@@ -13,6 +13,7 @@ func TestExamplesLoad(t *testing.T) {
 	want := map[string][2]string{
 		"s3.yaml":   {"s3://my-sf2loki/sf2loki/leader.lease", "s3://my-sf2loki/sf2loki/state.json"},
 		"gcs.yaml":  {"gs://my-sf2loki/sf2loki/leader.lease", "gs://my-sf2loki/sf2loki/state.json"},
+		"k8s.yaml":  {"k8s://sf2loki/sf2loki-leader", "s3://my-sf2loki/sf2loki/state.json"},
 		"file.yaml": {"file:/shared/sf2loki/leader.lease", "file:/shared/sf2loki/state.json"},
 	}
 	for _, path := range paths {

@@ -29,6 +29,7 @@ func main() {
 		{"with Prometheus metrics", "prometheus"},
 		{"with the S3 client", "s3"},
 		{"with the GCS client", "gcs"},
+		{"with the Kubernetes client", "k8s"},
 	} {
 		bin := filepath.Join(dir, p.pkg)
 		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "./internal/ci/footprint/probe/"+p.pkg)
