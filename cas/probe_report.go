@@ -47,7 +47,7 @@ const (
 var faultHints = map[StoreFault]string{
 	FaultNotEnforced:  "two replicas would lead at once here: use a store that enforces If-None-Match and If-Match, or look for a proxy that strips them",
 	FaultRaced:        "two replicas would lead at once here: use a store whose conditional writes are atomic",
-	FaultNotSupported: "use a store that implements If-None-Match and If-Match on PutObject",
+	FaultNotSupported: "use a store that implements conditional writes (on S3: If-None-Match and If-Match of PutObject)",
 	FaultNeverMatches: "the first create works and every replace conflicts, so no lease can be renewed here: the store compares If-Match without the quotes of the ETag, or a proxy rewrites ETags; use another store, or take the proxy away",
 	FaultSameVersion:  "a stale replica could not be told from the leader here: use another store",
 }
