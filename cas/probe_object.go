@@ -9,10 +9,9 @@ import (
 
 // probeObject is one object of the probe, as several clients see it.
 type probeObject struct {
-	p     *prober
-	name  string
-	first int // the client that counts as 0 for this object
-	regs  []Register
+	p    *prober
+	name string
+	regs []Register
 
 	mu   sync.Mutex
 	next time.Time // before it, no write is sent
