@@ -6,6 +6,8 @@
 // every way out. What is wrong with the surroundings before the election begins
 // (a command that does not exist, an address in use) is a [SetupError]; what is
 // wrong with the store is not: the replica stays a standby and recovers alone.
+// The exception is a store that the probe before candidacy caught at ignoring
+// conditions (package internal/probe): that is a SetupError too.
 //
 // It decides nothing about leadership; package coordinator does.
 package replica
