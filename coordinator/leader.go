@@ -57,7 +57,7 @@ func (m *machine) renewWrite(op *operation, v cas.Version, err error) {
 		m.nextAt = m.now
 	case class == cas.Conflict:
 		// A clean conflict is a loss, at once and without a read-back.
-		m.lose(fmt.Errorf("%w: the lease changed under its holder", ErrLost))
+		m.lose(fmt.Errorf("%w: the lease changed under its holder: %v", ErrLost, err))
 	case !class.Definite():
 		m.inDoubt(op, err)
 		m.retryWrite()
