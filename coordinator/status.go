@@ -30,6 +30,9 @@ type Status struct {
 	Term  string
 	// Remaining is the time to the deadline of the term; 0 on a standby.
 	Remaining time.Duration
+	// Answered: the store has given a definite answer about the lease, be it
+	// that there is none.
+	Answered bool
 	// Observed is the lease as last read, if Known.
 	Known    bool
 	Observed Record
@@ -91,6 +94,7 @@ func (e *Elector) publish() {
 	if m.phase == leading || m.phase == draining || m.phase == releasing {
 		e.held = e.term
 	}
+	e.status.Answered = e.status.Answered || m.seen.known
 	e.status.Known = m.seen.known && !m.seen.absent
 	e.status.Observed = Record{}
 	if e.held != nil {

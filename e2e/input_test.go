@@ -145,7 +145,7 @@ func TestAStoreThatCannotBeUsedKeepsTheReplicaStandbyWithOneLine(t *testing.T) {
 			}
 			lines := 0
 			for _, line := range strings.Split(string(log), "\n") {
-				if strings.Contains(line, "store_failed") {
+				if strings.Contains(line, `"level":"warning"`) || strings.Contains(line, `"level":"error"`) {
 					lines++
 					for _, want := range c.want {
 						if !strings.Contains(line, want) {

@@ -28,6 +28,10 @@ var ErrNotYet = errors.New("the store probe has not passed yet")
 type Config struct {
 	// Probe probes the store once; it ends with its context. Required.
 	Probe func(context.Context) cas.ProbeReport
+	// Answered tells whether the store has given the election a definite answer.
+	// The first probe waits for it: a store that cannot even be read is said to
+	// the operator once, by the election. Required.
+	Answered func() bool
 	// Leading tells whether this replica leads. Required.
 	Leading func() bool
 	// Observe gets the report of each probe that was not cut off. May be nil.
@@ -66,6 +70,9 @@ func (r *Runner) Admit() error {
 // Run probes until ctx ends, and returns nil then, at once. It returns an error
 // of class cas.Unsupported if the store must not be used.
 func (r *Runner) Run(ctx context.Context) error {
+	if !r.answered(ctx) {
+		return nil
+	}
 	for {
 		report := r.cfg.Probe(ctx)
 		if ctx.Err() != nil {
@@ -82,6 +89,21 @@ func (r *Runner) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// answered waits for the first answer of the store; false if ctx ended first.
+func (r *Runner) answered(ctx context.Context) bool {
+	const look = 20 * time.Millisecond
+	t := time.NewTicker(look)
+	defer t.Stop()
+	for !r.cfg.Answered() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-t.C:
+		}
+	}
+	return true
 }
 
 // judge draws the consequences of a report and says when to probe again.

@@ -24,6 +24,7 @@ type rig struct {
 	t       *testing.T
 	log     lines
 	leading atomic.Bool
+	silent  atomic.Bool  // the election has had no answer yet
 	refuse  atomic.Value // cas.Class of every create
 	never   atomic.Bool
 	probes  atomic.Int32
@@ -59,9 +60,10 @@ func newRig(t *testing.T) *rig {
 	g.refuse.Store(cas.Class(""))
 	store := mem.New()
 	g.Runner = New(Config{
-		Log:     slog.New(slog.NewTextHandler(&g.log, nil)),
-		Leading: g.leading.Load,
-		Observe: func(cas.ProbeReport) { g.reports.Add(1) },
+		Log:      slog.New(slog.NewTextHandler(&g.log, nil)),
+		Answered: func() bool { return !g.silent.Load() },
+		Leading:  g.leading.Load,
+		Observe:  func(cas.ProbeReport) { g.reports.Add(1) },
 		Probe: func(ctx context.Context) cas.ProbeReport {
 			g.probes.Add(1)
 			return cas.Probe(ctx, cas.ProbeConfig{Object: "lease", CallTimeout: time.Second, Open: func(context.Context) (cas.Bucket, error) {
@@ -275,6 +277,30 @@ func TestAStopDuringAProbeEndsItAtOnceWithoutAVerdict(t *testing.T) {
 		}
 		if took := time.Since(begun); took != 0 || g.reports.Load() != 0 {
 			t.Errorf("after %v with %d reports", took, g.reports.Load())
+		}
+	})
+}
+
+func TestTheFirstProbeWaitsForTheFirstAnswerOfTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.silent.Store(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- g.Run(ctx) }()
+		<-time.After(time.Hour)
+		if g.probes.Load() != 0 || g.Admit() == nil {
+			t.Errorf("%d probes of a store that has not answered a read", g.probes.Load())
+		}
+		g.silent.Store(false)
+		<-time.After(time.Second)
+		synctest.Wait()
+		if g.probes.Load() != 1 || g.Admit() != nil {
+			t.Errorf("%d probes after the first answer, admitted: %v", g.probes.Load(), g.Admit())
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
 		}
 	})
 }

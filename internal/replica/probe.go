@@ -47,9 +47,10 @@ func (r *Replica) openProbe(election coordinator.Config) []coordinator.Option {
 				Open: open, Object: name, Incarnation: r.coord.Status().Incarnation, WriteInterval: election.MinWriteInterval,
 			})
 		},
-		Leading: func() bool { return r.coord.Status().Role != coordinator.RoleStandby },
-		Observe: func(report cas.ProbeReport) { r.metrics.Probed(report.Verdict) },
-		Log:     r.log,
+		Answered: func() bool { return r.coord.Status().Answered },
+		Leading:  func() bool { return r.coord.Status().Role != coordinator.RoleStandby },
+		Observe:  func(report cas.ProbeReport) { r.metrics.Probed(report.Verdict) },
+		Log:      r.log,
 	})
 	return []coordinator.Option{coordinator.WithAdmission(r.probe.Admit)}
 }
