@@ -302,8 +302,9 @@ func (m *machine) claimWrite(op *operation, v cas.Version, err error) {
 		// first attempt that lost is an ordinary event.
 		m.emit(Event{Kind: ClaimLost, Epoch: op.rec.Epoch})
 		m.nextAt = m.now
-		// The state we claimed on is gone: nothing may be claimed on it again.
-		m.claimNotBefore = m.now.Add(m.cfg.PollInterval)
+		// The state we claimed on is gone. If the next read shows it again, it is
+		// a new one, and stands from then: between two absences there was a holder.
+		m.seen, m.fence = sighting{}, nil
 	case !class.Definite():
 		m.inDoubt(op, err)
 		m.nextAt = m.now.Add(m.pause(m.cfg.PollInterval))

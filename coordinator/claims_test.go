@@ -274,3 +274,19 @@ func TestJunkInPlaceOfTheLeaseIsReplacedOnceStale(t *testing.T) {
 		})
 	}
 }
+
+// A lease that was created and deleted again is a new absence, if this replica
+// learned of the holder in any way: here by losing the race for it.
+func TestTheAbsenceAfterALostRaceIsANewOne(t *testing.T) {
+	b := newBench(t, fast, false)
+	b.tick(0)
+	b.fails(cas.NotFound)
+	b.until(doWrite, 10*time.Second)
+	b.fails(cas.Conflict) // somebody was faster
+	lost := b.now
+	b.fails(cas.NotFound) // and was deleted before our next read
+	b.until(doWrite, 20*time.Second)
+	if waited := b.now.Sub(lost); waited < 6*time.Second {
+		t.Errorf("claimed after %v, want a whole window: the holder may not have noticed", waited)
+	}
+}

@@ -167,6 +167,9 @@ func TestALeaseDeletedUnderItsLeaderEndsTheTermAndComesBackHigher(t *testing.T) 
 	compete(t, "A", kubeStore(t, config), terms)
 	compete(t, "B", kubeStore(t, config), terms)
 	first := next(t, terms, 30*time.Second)
+	// The other one has to see the lease: absence has no version, so a lease that
+	// comes and goes between two of its reads was never there for it.
+	time.Sleep(3 * kubeTiming.PollInterval)
 	deleted := time.Now()
 	srv.Must(t, http.MethodDelete, kubeLeases+"/sf2loki-leader", "", "")
 	if took := (<-first.ended).Sub(deleted); took > kubeTiming.RenewInterval+slack {
