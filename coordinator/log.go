@@ -3,39 +3,26 @@ package coordinator
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/internal/lasting"
 )
-
-// repeatAfter is how often an ongoing trouble is said again.
-const repeatAfter = 5 * time.Minute
 
 // LogTo returns an observer that writes one line per transition. A lost race is
 // calm, an answer in doubt a warning, a fault that a person must fix an error;
 // a fault that lasts is said once, again every five minutes, and once more when
 // it is over.
 func LogTo(l *slog.Logger) func(Event) {
-	t := &troubleLog{log: l, trouble: map[string]*trouble{}}
+	t := &troubleLog{log: l}
 	return t.observe
 }
-
-// calmAfter is how long no request of a kind may fail for a trouble to be over:
-// a store that answers every second request is one trouble, not fifty.
-const calmAfter = 30 * time.Second
 
 // troubleLog remembers what it said, so that a lasting fault is one line.
 type troubleLog struct {
 	log     *slog.Logger
-	trouble map[string]*trouble // by kind of request
-	term    string              // the term last named as holder
+	trouble lasting.Troubles // by kind of request
+	term    string           // the term last named as holder
 	state   State
-}
-
-// trouble is a fault that lasts.
-type trouble struct {
-	said map[cas.Class]time.Time // when each class was said
-	last time.Time               // the last failure
 }
 
 func (t *troubleLog) observe(e Event) {
@@ -113,19 +100,11 @@ func request(e Event) string {
 
 // failed says each class of a trouble once, and again after a while.
 func (t *troubleLog) failed(e Event, args []any) {
-	was := t.trouble[request(e)]
-	if was == nil {
-		was = &trouble{said: map[cas.Class]time.Time{}}
-		t.trouble[request(e)] = was
-	}
-	was.last = e.At
-	if said, ok := was.said[e.Class]; ok && e.At.Sub(said) < repeatAfter {
-		t.log.Debug(string(e.Kind), args...)
-		return
-	}
-	was.said[e.Class] = e.At
 	level := slog.LevelError
-	if e.Class == cas.Ambiguous || e.Class == cas.Contended {
+	switch {
+	case !t.trouble.News(request(e), string(e.Class), e.At):
+		level = slog.LevelDebug
+	case e.Class == cas.Ambiguous || e.Class == cas.Contended:
 		level = slog.LevelWarn
 	}
 	t.log.Log(context.Background(), level, string(e.Kind), args...)
@@ -133,13 +112,10 @@ func (t *troubleLog) failed(e Event, args []any) {
 
 // requested notices that a trouble is over.
 func (t *troubleLog) requested(e Event) {
-	was := t.trouble[request(e)]
-	if was == nil || e.Err != nil && e.Class != cas.NotFound && e.Class != cas.Conflict {
+	if e.Err != nil && e.Class != cas.NotFound && e.Class != cas.Conflict {
 		return
 	}
-	if e.At.Sub(was.last) < calmAfter {
-		return
+	if t.trouble.Calmed(request(e), e.At) {
+		t.log.Info("store recovered", "op", request(e))
 	}
-	delete(t.trouble, request(e))
-	t.log.Info("store recovered", "op", request(e))
 }

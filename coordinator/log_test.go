@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/internal/lasting"
 )
 
 func TestALastingFaultIsOneLine(t *testing.T) {
@@ -32,7 +33,7 @@ func TestALastingFaultIsOneLine(t *testing.T) {
 	if strings.Contains(out.String(), "store recovered") {
 		t.Error("one answer is no recovery")
 	}
-	observe(Event{Kind: Requested, Op: "read", At: at.Add(calmAfter)})
+	observe(Event{Kind: Requested, Op: "read", At: at.Add(lasting.Calm)})
 	if !strings.Contains(out.String(), "store recovered") {
 		t.Error("the end of the fault is not said")
 	}

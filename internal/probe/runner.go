@@ -154,7 +154,7 @@ func (r *Runner) pause(ctx context.Context, wait time.Duration) bool {
 
 func (r *Runner) sayPassed(report cas.ProbeReport) {
 	level := slog.LevelDebug // hourly, and nothing new
-	if _, trouble := r.troubles.Over("probe"); trouble || !r.passed {
+	if r.troubles.Over("probe") || !r.passed {
 		level = slog.LevelInfo
 	}
 	r.passed = true
