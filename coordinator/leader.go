@@ -93,7 +93,7 @@ func (m *machine) confirmed(rec Record, v cas.Version, sentAt Instant) {
 }
 
 // holderRead takes the answer of the read that settles a conflict in doubt.
-func (m *machine) holderRead(op *operation, l Lease, err error) {
+func (m *machine) holderRead(l Lease, err error) {
 	class := cas.ClassOf(err)
 	switch {
 	case class == cas.NotFound:
@@ -104,9 +104,10 @@ func (m *machine) holderRead(op *operation, l Lease, err error) {
 		m.emit(Event{Kind: StoreFailed, Op: "read", Class: class, Err: err})
 		m.nextAt = m.now.Add(m.pause(m.cfg.RenewInterval))
 	case l.Version == m.ver:
-		// Still the old version: nothing is settled, the writes go on.
+		// Still the old version: nothing is settled, the writes go on, calmly: a
+		// store that refuses writes and shows the old version must not be flooded.
 		m.question = false
-		m.nextAt = max(m.now.Add(m.pause(m.cfg.RenewInterval)), op.sentAt)
+		m.nextAt = m.now.Add(min(stoppingPoll, m.cfg.RenewInterval/2))
 	default:
 		a, ours := m.settle(l.Record)
 		if !ours {

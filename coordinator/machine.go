@@ -204,7 +204,7 @@ func (m *machine) onRead(op *operation, l Lease, err error) {
 	case standby:
 		m.standbyRead(op, l, err)
 	case leading, draining, releasing:
-		m.holderRead(op, l, err)
+		m.holderRead(l, err)
 	}
 }
 
