@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ func (b *bench) tick(d time.Duration) []action {
 // request returns the request among the last actions.
 func (b *bench) request() (action, bool) {
 	for _, a := range b.last {
-		if a.kind == doRead || a.kind == doWrite || a.kind == doFence {
+		if slices.Contains([]actionKind{doRead, doWrite, doAsk, doRequest}, a.kind) {
 			return a, true
 		}
 	}
@@ -97,7 +98,7 @@ func (b *bench) until(kind actionKind, limit time.Duration) action {
 				return a
 			}
 		}
-		if b.m.op != nil && b.m.op.kind == opFence && kind != doFence {
+		if b.m.op != nil && b.m.op.kind == opAsk && kind != doAsk {
 			b.answer(input{fence: Fence{Found: true}})
 			if a, ok := b.request(); ok && a.kind == kind {
 				return a

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -27,7 +28,7 @@ func (m *machine) see(absent bool, l Lease) {
 		// written earlier only makes us wait longer than needed.
 		m.seen = sighting{known: true, absent: absent, lease: l, since: m.now}
 		m.seen.outranked = !absent && l.Corrupt == nil && l.Record.Epoch < m.epochMax
-		m.fence = nil
+		m.forget()
 		m.emit(Event{Kind: Observed, Lease: l, Absent: absent, Epoch: l.Record.Epoch, Holder: l.Record.Holder, Left: m.window()})
 	}
 	if !absent && l.Corrupt == nil {
@@ -88,10 +89,7 @@ func (m *machine) claimAt() Instant {
 	at := s.since.Add(m.window())
 	// 3. A tombstone is tried at once, one time; our own only after the others
 	// had a chance, else a replica that stepped down would take it back.
-	others := time.Duration(0)
-	if s.tombstone() && s.lease.Record.Incarnation == m.incarnation {
-		others = 2*m.cfg.PollInterval + m.ownPause
-	}
+	others := m.others()
 	if s.tombstone() && m.quickTry != s.lease.Version {
 		at = s.since.Add(others)
 	}
@@ -101,7 +99,29 @@ func (m *machine) claimAt() Instant {
 	if s.tombstone() {
 		out = min(out, s.since.Add(m.cfg.TTL+others))
 	}
+	// 5. Work that failed here again and again waits for the back-off of the
+	// record; a process whose work did not fail yet tries at once.
+	if s.known && !s.absent && s.lease.Corrupt == nil {
+		out = max(out, s.since.Add(s.lease.Record.Work.pause(m.incarnation)))
+	}
 	return max(at, out, m.claimNotBefore, m.writeFrom())
+}
+
+// others is how long this replica leaves a tombstone to the others first.
+func (m *machine) others() time.Duration {
+	if !m.seen.tombstone() {
+		return 0
+	}
+	r, wait := m.seen.lease.Record, time.Duration(0)
+	// 1. It was handed over to somebody else.
+	if r.Successor != "" && r.Successor != m.incarnation {
+		wait = 2 * m.cfg.PollInterval
+	}
+	// 2. It is our own: we gave it away for a reason.
+	if r.Incarnation == m.incarnation {
+		wait += 2*m.cfg.PollInterval + m.ownPause
+	}
+	return wait
 }
 
 // standbyTime does what a standby has to do by now.
@@ -121,7 +141,10 @@ func (m *machine) standbyTime() {
 	case m.now >= m.claimAt():
 		m.claim()
 	case m.now >= m.nextAt:
+		m.forget() // what was read beside the former state belongs to it
 		m.sendRead(boottime.Never)
+	case m.now >= m.nominateAt():
+		m.nominate()
 	}
 }
 
@@ -136,10 +159,14 @@ func (m *machine) claim() {
 		m.claimNotBefore = m.now.Add(admissionPause)
 		return
 	}
-	// 1. The floor is read fresh in every attempt: a replica that cannot read
-	// the checkpoint document is no candidate.
-	if m.hasFence && m.fence == nil {
-		m.sendFence()
+	// 1. The floor and the request object are read fresh in every attempt: a
+	// replica that cannot read them is no candidate.
+	if what := m.missing(); what.any() {
+		m.ask(what, boottime.Never)
+		return
+	}
+	// 2. Nobody leads during a hold.
+	if m.blocked() {
 		return
 	}
 	var fence Fence
@@ -148,14 +175,14 @@ func (m *machine) claim() {
 		m.ttlMax = max(m.ttlMax, min(fence.TTL, MaxTTL))
 		m.seen.outranked = m.seen.outranked || !m.seen.absent && m.seen.lease.Record.Epoch < fence.Epoch
 	}
-	// 2. What was claimable at once or on the shorter window may have to wait.
+	// 3. What was claimable at once or on the shorter window may have to wait.
 	if m.now < m.seen.since.Add(m.window()) && !m.tombstoneTrusted(fence) {
 		m.quickTry = m.seen.lease.Version
-		m.fence = nil
+		m.forget()
 		return
 	}
-	m.fence = nil
-	// 3. The epoch exceeds everything this lease, this document and this
+	m.forget()
+	// 4. The epoch exceeds everything this lease, this document and this
 	// process ever had.
 	old := m.seen.lease.Record
 	floor := max(old.Epoch, fence.Epoch, m.epochMax)
@@ -165,7 +192,7 @@ func (m *machine) claim() {
 		m.claimNotBefore = m.now.Add(m.cfg.TTL)
 		return
 	}
-	// 4. The conditional write at the stale instant is itself the check that
+	// 5. The conditional write at the stale instant is itself the check that
 	// nothing has changed.
 	cond := condition{absent: m.seen.absent, version: m.seen.lease.Version}
 	term := m.newID()
@@ -223,6 +250,7 @@ func (m *machine) acquisition(old Record, epoch int64, term string) Record {
 	r.Holder, r.Incarnation, r.Lease = m.cfg.Identity, m.incarnation, m.cfg.Lease
 	r.TTL, r.Renew = m.cfg.TTL, m.cfg.RenewInterval
 	r.Platform, r.Revision = m.cfg.Platform, m.cfg.Revision
+	r.Successor = ""
 	return m.stamped(r)
 }
 
@@ -280,16 +308,6 @@ func (m *machine) pollInterval(l Lease, err error) time.Duration {
 	return m.cfg.PollInterval
 }
 
-// onFence takes the answer about the checkpoint document.
-func (m *machine) onFence(f Fence, err error) {
-	if err != nil {
-		m.claimNotBefore = m.now.Add(m.cfg.PollInterval)
-		m.emit(Event{Kind: StoreFailed, Op: "fence", Class: cas.ClassOf(err), Err: err})
-		return
-	}
-	m.fence = &f
-}
-
 // claimWrite takes the answer of an acquisition.
 func (m *machine) claimWrite(op *operation, v cas.Version, err error) {
 	class := cas.ClassOf(err)
@@ -304,7 +322,8 @@ func (m *machine) claimWrite(op *operation, v cas.Version, err error) {
 		m.nextAt = m.now
 		// The state we claimed on is gone. If the next read shows it again, it is
 		// a new one, and stands from then: between two absences there was a holder.
-		m.seen, m.fence = sighting{}, nil
+		m.seen = sighting{}
+		m.forget()
 	case !class.Definite():
 		m.inDoubt(op, err)
 		m.nextAt = m.now.Add(m.pause(m.cfg.PollInterval))
@@ -319,7 +338,8 @@ func (m *machine) claimWrite(op *operation, v cas.Version, err error) {
 // send of the attempt that landed.
 func (m *machine) won(rec Record, v cas.Version, sentAt Instant) {
 	m.mine, m.ver = rec, v
-	m.term = termState{epoch: rec.Epoch, id: rec.Term, started: m.now}
+	m.term = termState{epoch: rec.Epoch, id: rec.Term, started: m.now, failures: rec.Work.Failures}
+	m.work, m.obeyed, m.successor, m.askDue = rec.Work, cmp.Or(m.obeyed, rec.Obeyed), "", true
 	m.setDeadline(sentAt)
 	m.epochMax = max(m.epochMax, rec.Epoch)
 	m.lastHeld.epoch, m.lastHeld.incarnation = rec.Epoch, rec.Incarnation

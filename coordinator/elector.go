@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -61,6 +62,11 @@ func WithObserver(f func(Event)) Option {
 // WithFence gives the epoch floor.
 func WithFence(f FenceReader) Option { return func(e *Elector) { e.fence = f } }
 
+// WithRequests gives the request object, by which people and replicas of a new
+// revision ask for holds, step-downs and handovers. Nothing is claimed while it
+// cannot be read, and a leader reads it once per renew interval.
+func WithRequests(r RequestStore) Option { return func(e *Elector) { e.requests = r } }
+
 // WithAdmission asks f before each attempt to claim; while it returns an error
 // nothing is claimed, and it is asked again soon. Reading goes on meanwhile, so
 // that the time for which a lease stood unchanged counts. A term that is held is
@@ -80,6 +86,7 @@ type Elector struct {
 	fence     FenceReader
 	observers []func(Event)
 	admit     func() error
+	requests  RequestStore
 	newID     func() string
 	jitter    func() float64
 
@@ -121,6 +128,7 @@ func New(store LeaseStore, cfg Config, opts ...Option) (*Elector, error) {
 	e.incarnation = e.newID()
 	e.machine = newMachine(e.cfg, e.incarnation, e.fence != nil, e.newID, e.jitter)
 	e.machine.admit = e.admit
+	e.machine.hasRequests = e.requests != nil
 	e.status = Status{Role: RoleStandby, Lease: e.cfg.Lease, Incarnation: e.incarnation}
 	return e, nil
 }
@@ -214,8 +222,12 @@ func (e *Elector) perform(ctx context.Context, a action, lead Lead) {
 	switch a.kind {
 	case doRead:
 		e.call(ctx, a, func(ctx context.Context, in *input) { in.lease, in.err = e.store.Read(ctx) })
-	case doFence:
-		e.call(ctx, a, func(ctx context.Context, in *input) { in.fence, in.err = readFence(ctx, e.fence) })
+	case doAsk:
+		e.call(ctx, a, func(ctx context.Context, in *input) { e.inquire(ctx, a.ask, in) })
+	case doRequest:
+		e.call(ctx, a, func(ctx context.Context, in *input) {
+			in.err = e.requests.WriteRequest(ctx, a.request, a.cond.version)
+		})
 	case doWrite:
 		e.call(ctx, a, func(ctx context.Context, in *input) {
 			if a.cond.absent {
@@ -243,6 +255,21 @@ func (e *Elector) perform(ctx context.Context, a action, lead Lead) {
 	}
 }
 
+// inquire reads the fence and the request object at once: a takeover waits for
+// the slower of the two, not for both.
+func (e *Elector) inquire(ctx context.Context, what inquiry, in *input) {
+	var fence, request error
+	var wg sync.WaitGroup
+	if what.fence {
+		wg.Go(func() { in.fence, fence = readFence(ctx, e.fence) })
+	}
+	if what.request {
+		wg.Go(func() { in.request, request = e.requests.ReadRequest(ctx) })
+	}
+	wg.Wait()
+	in.err = cmp.Or(fence, request)
+}
+
 // call runs one request with its deadline and hands its answer to the loop.
 func (e *Elector) call(ctx context.Context, a action, do func(context.Context, *input)) {
 	go func() {
@@ -260,6 +287,13 @@ func (e *Elector) call(ctx context.Context, a action, do func(context.Context, *
 // start runs the work of a new term.
 func (e *Elector) start(ctx context.Context, t termState, lead Lead) {
 	term := newTerm(t.epoch, t.id, t.deadline, t.killAt, e.clock)
+	term.failures = t.failures
+	term.report = func(kind inputKind) {
+		select {
+		case e.inputs <- input{kind: kind}:
+		case <-e.stopped:
+		}
+	}
 	leadCtx, cancel := context.WithCancelCause(withTerm(ctx, term))
 	e.term, e.endTerm = term, cancel
 	go func() {

@@ -43,6 +43,13 @@ const (
 	StoreFailed EventKind = "store_failed"
 	// Requested: a request to the store ended, well or not.
 	Requested EventKind = "requested"
+	// OnHold: somebody asked that nobody leads for a while.
+	OnHold EventKind = "on_hold"
+	// Resumed: the hold is over.
+	Resumed EventKind = "resumed"
+	// Nominated: the leader was asked to hand over to this replica, because it
+	// runs a revision that never led.
+	Nominated EventKind = "nominated"
 	// Finished: the election has ended.
 	Finished EventKind = "finished"
 )
@@ -62,7 +69,8 @@ type Event struct {
 	Took  time.Duration
 	Err   error
 	// Left is the time until something happens by itself: the kill of work that
-	// was told to end, or the first claim of a lease that was observed.
+	// was told to end, the first claim of a lease that was observed, or the end
+	// of a hold.
 	Left time.Duration
 	// Lease and Absent describe what was observed.
 	Lease  Lease

@@ -16,6 +16,7 @@ type input struct {
 	lease   Lease
 	version cas.Version
 	fence   Fence
+	request RequestState
 	err     error
 	// For stop requests.
 	reason string
@@ -31,6 +32,8 @@ const (
 	inResult
 	inWorkEnded
 	inStop
+	inWorkFailed  // it is started again within the term
+	inWorkSettled // it has run well for a while: failures no longer count
 )
 
 // action is something to do.
@@ -40,6 +43,8 @@ type action struct {
 	op      uint64
 	cond    condition
 	rec     Record
+	ask     inquiry
+	request Request
 	timeout time.Duration
 	// For terms.
 	term   termState
@@ -53,9 +58,10 @@ type actionKind uint8
 const (
 	doRead actionKind = iota
 	doWrite
-	doFence
-	doStart  // start the work of a term
-	doExtend // the instants of the term moved
-	doEnd    // tell the work to end, with a cause
+	doAsk     // read the fence, the request object, or both
+	doRequest // write the request object
+	doStart   // start the work of a term
+	doExtend  // the instants of the term moved
+	doEnd     // tell the work to end, with a cause
 	doEmit
 )

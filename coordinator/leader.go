@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,7 +27,15 @@ func (m *machine) leadingTime() {
 		m.end(ErrExpired, "expired")
 		return
 	}
-	if m.op != nil || m.now < m.dueAt() {
+	if m.op != nil {
+		return
+	}
+	if m.now < m.dueAt() {
+		// Once a renewal: what people ask for. It never holds up the next one.
+		if m.asks() {
+			m.askDue = false
+			m.ask(inquiry{request: true}, m.term.stopAt)
+		}
 		return
 	}
 	// 2. A conflict that may be our own doing is answered by a read.
@@ -41,6 +50,7 @@ func (m *machine) leadingTime() {
 func (m *machine) renew(until Instant) {
 	rec := m.stamped(m.mine)
 	rec.Stopping = m.stop != nil
+	rec.Work, rec.Obeyed = m.work, m.obeyed
 	m.sendWrite(rec, condition{version: m.ver}, until)
 }
 
@@ -76,6 +86,7 @@ func (m *machine) confirmed(rec Record, v cas.Version, sentAt Instant) {
 	m.mine, m.ver = rec, v
 	m.doubt, m.question = nil, false
 	m.nextAt = max(m.now, sentAt.Add(m.cfg.RenewInterval))
+	m.askDue = true
 	if m.phase == releasing || (m.stop != nil && !rec.Stopping) {
 		// The work ended, or the stop was requested, while this renewal was in
 		// flight: the next write is due now.
@@ -223,6 +234,10 @@ func (m *machine) drainingTime() {
 	}
 }
 
+// onWorkFailed takes a failure of the work, which is started again within the
+// term. The next renewal tells whoever leads next.
+func (m *machine) onWorkFailed() { m.work = m.work.failed(m.incarnation) }
+
 // onWorkEnded takes the return of lead. floor is the epoch of the checkpoint
 // document that fenced the work, or 0.
 func (m *machine) onWorkEnded(err error, floor int64) {
@@ -234,7 +249,10 @@ func (m *machine) onWorkEnded(err error, floor int64) {
 	// The work ended by itself. A failure keeps this replica out for a while,
 	// so that the other one gets its chance.
 	note := "work ended"
-	if err != nil {
+	if errors.Is(err, ErrCrashLoop) {
+		// The record has the failures and who had them: those wait, others try.
+		note = "crash loop"
+	} else if err != nil {
 		note = "work failed"
 		if m.now.Sub(m.term.started) >= time.Minute {
 			m.strikes = 0

@@ -37,7 +37,13 @@ func (t *troubleLog) observe(e Event) {
 			args = append(args, a.key, a.value)
 		}
 	}
-	if e.Left > 0 {
+	switch {
+	case e.Left <= 0:
+	case e.Kind == Observed:
+		args = append(args, "claim_in", e.Left)
+	case e.Kind == OnHold:
+		args = append(args, "for", e.Left, "hint", "nobody leads until the hold is over or taken back")
+	default:
 		args = append(args, "kill_in", e.Left)
 	}
 	if e.Err != nil {
@@ -59,7 +65,7 @@ func (t *troubleLog) observe(e Event) {
 			return
 		}
 		t.log.Warn(string(e.Kind), append(args, "hint", "the lease runs out by itself; a standby waits one ttl")...)
-	case Lost, Expired:
+	case Lost, Expired, OnHold:
 		t.log.Warn(string(e.Kind), args...)
 	case WorkEnded:
 		if e.Err == nil {
@@ -92,7 +98,7 @@ func (t *troubleLog) observed(e Event, args []any) {
 // nothing about writes that are denied.
 func request(e Event) string {
 	switch e.Op {
-	case "read", "fence":
+	case "read", "fence", "request", "inquire", "nominate":
 		return e.Op
 	}
 	return "write"

@@ -33,7 +33,8 @@ type opKind uint8
 const (
 	opRead opKind = iota
 	opWrite
-	opFence
+	opAsk
+	opRequest
 )
 
 // condition is what a write depends on: a version, or absence.
@@ -50,9 +51,11 @@ type operation struct {
 	sentAt Instant
 	// giveUp is when the machine stops waiting, whatever the call does.
 	giveUp Instant
-	// For writes.
+	// For writes of the lease.
 	cond condition
 	rec  Record
+	// For reads beside the lease.
+	ask inquiry
 }
 
 // sighting is the last definite state of the lease that was read.
@@ -77,6 +80,7 @@ type termState struct {
 	stopAt   Instant // work is told to end
 	sentAt   Instant // of the write that landed last
 	started  Instant
+	failures int // of the work in a row, on all replicas, before this term
 }
 
 // stopRequest is a requested end of leadership.
@@ -93,6 +97,7 @@ type machine struct {
 	cfg         Config // with defaults
 	incarnation string
 	hasFence    bool
+	hasRequests bool
 	newID       func() string  // a fresh random id
 	jitter      func() float64 // uniform in [0,1)
 	admit       func() error   // nil, or why nothing may be claimed yet
@@ -116,10 +121,13 @@ type machine struct {
 	}
 
 	// Candidate.
-	fence    *Fence      // read in this attempt, or nil
-	quickTry cas.Version // tombstone that was already tried at once
-	outUntil Instant     // stay-out after a step-down
-	strikes  int         // terms in a row that ended by failure
+	fence    *Fence        // read in this attempt, or nil
+	request  *RequestState // read in this attempt, or nil
+	held     hold          // what was last asked of everybody
+	nominee  nominee       // of our own candidacy for a handover
+	quickTry cas.Version   // tombstone that was already tried at once
+	outUntil Instant       // stay-out after a step-down
+	strikes  int           // terms in a row that ended by failure
 	// claimNotBefore spaces attempts; ownPause is the jitter on our own
 	// tombstone.
 	claimNotBefore Instant
@@ -127,19 +135,23 @@ type machine struct {
 	ownPause       time.Duration
 
 	// Leader.
-	term     termState
-	mine     Record      // the record last confirmed
-	ver      cas.Version // its version
-	doubt    *doubt
-	question bool // a conflict met doubt: read before anything else
-	stop     *stopRequest
-	lost     bool // nobody may assume the lease is ours
-	workDone bool
-	overran  bool
-	planned  bool    // the drain was requested: the lease is renewed meanwhile
-	endedAt  Instant // when the work was told to end
-	giveUpAt Instant // end of the release attempts
-	endNote  string  // reason for the record's history
+	term      termState
+	mine      Record      // the record last confirmed
+	ver       cas.Version // its version
+	doubt     *doubt
+	question  bool // a conflict met doubt: read before anything else
+	stop      *stopRequest
+	lost      bool // nobody may assume the lease is ours
+	workDone  bool
+	overran   bool
+	planned   bool    // the drain was requested: the lease is renewed meanwhile
+	endedAt   Instant // when the work was told to end
+	giveUpAt  Instant // end of the release attempts
+	askDue    bool    // the request object has to be read
+	obeyed    string  // id of the request obeyed last, by this process or before
+	successor string  // whom the lease is handed over to
+	work      Work    // what the next write says about the work
+	endNote   string  // reason for the record's history
 
 	out  []action
 	wall time.Time // the input's wall clock, for people
@@ -170,6 +182,10 @@ func (m *machine) step(in input) ([]action, Instant) {
 		m.onStop(in.reason, in.final)
 	case inWorkEnded:
 		m.onWorkEnded(in.err, in.floor)
+	case inWorkFailed:
+		m.onWorkFailed()
+	case inWorkSettled:
+		m.work = Work{}
 	case inResult:
 		m.onResult(in)
 	}
@@ -193,8 +209,10 @@ func (m *machine) onResult(in input) {
 		m.onRead(op, in.lease, in.err)
 	case opWrite:
 		m.onWrite(op, in.version, in.err)
-	case opFence:
-		m.onFence(in.fence, in.err)
+	case opAsk:
+		m.onAsked(op, in.fence, in.request, in.err)
+	case opRequest:
+		m.onNominated(in.err)
 	}
 }
 
@@ -234,10 +252,13 @@ func (m *machine) onTime() {
 			m.onRead(op, Lease{}, err)
 		case opWrite:
 			m.onWrite(op, "", err)
-		case opFence:
-			m.onFence(Fence{}, err)
+		case opAsk:
+			m.onAsked(op, Fence{}, RequestState{}, err)
+		case opRequest:
+			m.onNominated(err)
 		}
 	}
+	m.yield()
 	// 2. What the phase has to do by now.
 	switch m.phase {
 	case standby:
@@ -265,22 +286,25 @@ func (m *machine) wake() Instant {
 		case m.stop != nil:
 			at = min(m.nextAt, m.stop.limit)
 		default:
-			at = min(m.nextAt, m.claimAt())
+			at = min(m.nextAt, m.claimAt(), m.nominateAt())
 		}
 	case leading:
 		at = min(at, m.term.stopAt)
-		if m.op == nil {
+		if m.free() {
 			at = min(at, m.dueAt())
+		}
+		if m.op == nil && m.asks() {
+			at = m.now
 		}
 	case draining:
 		if !m.overran {
 			at = min(at, m.overrunAt())
 		}
-		if m.op == nil && m.renewsWhileDraining() {
+		if m.free() && m.renewsWhileDraining() {
 			at = min(at, m.dueAt())
 		}
 	case releasing:
-		if m.op == nil {
+		if m.free() {
 			at = min(m.giveUpAt, m.dueAt())
 		}
 	case finished:
@@ -326,11 +350,6 @@ func (m *machine) sendRead(until Instant) {
 	m.out = append(m.out, action{kind: doRead, op: op.id, timeout: op.timeout()})
 }
 
-func (m *machine) sendFence() {
-	op := m.send(opFence, boottime.Never)
-	m.out = append(m.out, action{kind: doFence, op: op.id, timeout: op.timeout()})
-}
-
 func (m *machine) sendWrite(rec Record, cond condition, until Instant) {
 	op := m.send(opWrite, until)
 	m.wroteAt = m.now
@@ -363,8 +382,10 @@ func opName(op *operation) string {
 	switch {
 	case op.kind == opRead:
 		return "read"
-	case op.kind == opFence:
-		return "fence"
+	case op.kind == opAsk:
+		return op.ask.name()
+	case op.kind == opRequest:
+		return "nominate"
 	case op.cond.absent:
 		return "create"
 	case op.rec.State == Released:

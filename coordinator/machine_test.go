@@ -48,7 +48,7 @@ func TestATombstoneIsClaimedAtOnceOnlyIfNothingCouldBeNewer(t *testing.T) {
 			}
 			b.reads(Lease{Version: "v2", Record: c.tomb})
 			if c.fence != nil {
-				if a, ok := b.request(); !ok || a.kind != doFence {
+				if a, ok := b.request(); !ok || a.kind != doAsk {
 					t.Fatalf("the fence was not read in the attempt: %+v", b.last)
 				}
 				b.answer(input{fence: *c.fence})
@@ -67,7 +67,7 @@ func TestATombstoneIsClaimedAtOnceOnlyIfNothingCouldBeNewer(t *testing.T) {
 				switch a, ok := b.request(); {
 				case ok && a.kind == doRead:
 					b.reads(Lease{Version: "v2", Record: c.tomb})
-				case ok && a.kind == doFence:
+				case ok && a.kind == doAsk:
 					b.answer(input{fence: *c.fence})
 				}
 				if a, ok := b.request(); ok && a.kind == doWrite {

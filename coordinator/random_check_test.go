@@ -56,7 +56,7 @@ func (r *simReplica) before(in input) situation {
 		case cas.NotFound:
 			k.learn(object{}, in.at, r.s.now)
 		}
-	case opFence:
+	case opAsk:
 		if in.err == nil {
 			f := in.fence
 			k.fence = &f
@@ -97,7 +97,7 @@ func (r *simReplica) check(was situation, in input, actions []action, wake Insta
 	requests, lost := 0, false
 	for _, a := range actions {
 		switch a.kind {
-		case doRead, doFence, doWrite:
+		case doRead, doAsk, doWrite:
 			requests++
 			k.requests = append(k.requests, in.at)
 			if a.kind == doWrite {

@@ -57,7 +57,7 @@ func TestARestoredRecordWaitsForTheLongestTTLThatMayRun(t *testing.T) {
 					break
 				}
 				switch {
-				case ok && a.kind == doFence:
+				case ok && a.kind == doAsk:
 					b.answer(input{fence: *c.fence})
 				case b.m.op != nil:
 					b.reads(b.m.seen.lease)
@@ -138,7 +138,7 @@ func TestAnEpochBeyondTheMaximumIsNotWrapped(t *testing.T) {
 	b := newBench(t, fast, true)
 	b.tick(0)
 	b.fails(cas.NotFound)
-	b.until(doFence, 10*time.Second)
+	b.until(doAsk, 10*time.Second)
 	b.answer(input{fence: Fence{Epoch: 1<<63 - 1, Found: true}})
 	if a, ok := b.request(); ok && a.kind == doWrite {
 		t.Errorf("claims epoch %d", a.rec.Epoch)

@@ -133,7 +133,7 @@ func (r *simReplica) step(in input) {
 
 func (r *simReplica) perform(a action) {
 	switch a.kind {
-	case doRead, doFence, doWrite:
+	case doRead, doAsk, doWrite:
 		r.s.request(r, a)
 	case doStart:
 		r.startWork(a.term)
@@ -250,7 +250,7 @@ func (r *simReplica) trace(was situation, in input, actions []action) {
 		switch {
 		case a.kind == doWrite:
 			r.s.note(r.name, "  write %s epoch %d term %s id %s on %q", a.rec.State, a.rec.Epoch, a.rec.Term, a.rec.WriteID, a.cond.version)
-		case a.kind == doFence:
+		case a.kind == doAsk:
 			r.s.note(r.name, "  reads the fence")
 		case a.kind == doEmit && a.event.Kind == Observed:
 			r.s.note(r.name, "  sees %q %s epoch %d absent=%v", a.event.Lease.Version, a.event.Lease.Record.State, a.event.Epoch, a.event.Absent)

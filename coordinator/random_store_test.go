@@ -192,7 +192,7 @@ func (s *sim) request(r *simReplica, a action) {
 			switch a.kind {
 			case doRead:
 				in.lease, in.err = s.store.lease()
-			case doFence:
+			case doAsk:
 				in.fence = s.store.doc
 			case doWrite:
 				in.version, in.err = s.store.apply(r, process, a)

@@ -71,6 +71,14 @@ type Record struct {
 	Platform map[string]string
 	// Revision identifies the holder's binary and configuration.
 	Revision string
+	// Work is the crash back-off that spans the replicas.
+	Work Work
+	// Obeyed is the id of the request that was obeyed last, so that whoever made
+	// it can see that.
+	Obeyed string
+	// Successor is, in a tombstone, the incarnation this lease is handed over to:
+	// others leave it the first try. Else "".
+	Successor string
 	// History is the last 16 terms, oldest first.
 	History []PastTerm
 
@@ -108,11 +116,14 @@ type wire struct {
 	RenewedAt   string            `json:"renewed_at,omitempty"`
 	Platform    map[string]string `json:"platform,omitempty"`
 	Revision    string            `json:"revision,omitempty"`
+	Work        *wireWork         `json:"work,omitempty"`
+	Obeyed      string            `json:"obeyed,omitempty"`
+	Successor   string            `json:"successor,omitempty"`
 	History     []PastTerm        `json:"history,omitempty"`
 }
 
 var wireFields = []string{"holder", "expires_at", "epoch", "version", "min_version", "lease", "incarnation", "term", "write_id",
-	"ttl_ms", "renew_ms", "state", "stopping", "acquired_at", "renewed_at", "platform", "revision", "history"}
+	"ttl_ms", "renew_ms", "state", "stopping", "acquired_at", "renewed_at", "platform", "revision", "work", "obeyed", "successor", "history"}
 
 // Foreign reports whether the record was not written by this program: it has
 // no incarnation, as the records of sf2loki's own coordinators.
@@ -124,7 +135,8 @@ func (r Record) Marshal() ([]byte, error) {
 		Holder: r.Holder, ExpiresAt: stamp(r.ExpiresAt), Epoch: r.Epoch, Version: r.Version, MinVersion: r.MinVersion,
 		Lease: r.Lease, Incarnation: r.Incarnation, Term: r.Term, WriteID: r.WriteID,
 		TTLMillis: r.TTL.Milliseconds(), RenewMillis: r.Renew.Milliseconds(), State: r.State, Stopping: r.Stopping,
-		AcquiredAt: stamp(r.AcquiredAt), RenewedAt: stamp(r.RenewedAt), Platform: r.Platform, Revision: r.Revision, History: r.History,
+		AcquiredAt: stamp(r.AcquiredAt), RenewedAt: stamp(r.RenewedAt), Platform: r.Platform, Revision: r.Revision,
+		Work: r.Work.wire(), Obeyed: r.Obeyed, Successor: r.Successor, History: r.History,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode lease record: %w", err)
@@ -176,7 +188,7 @@ func ParseRecord(data []byte) (Record, error) {
 		{"holder", &w.Holder}, {"epoch", &w.Epoch}, {"version", &w.Version}, {"min_version", &w.MinVersion},
 		{"lease", &w.Lease}, {"incarnation", &w.Incarnation}, {"term", &w.Term}, {"write_id", &w.WriteID},
 		{"ttl_ms", &w.TTLMillis}, {"renew_ms", &w.RenewMillis}, {"state", &w.State}, {"stopping", &w.Stopping},
-		{"platform", &w.Platform}, {"revision", &w.Revision},
+		{"platform", &w.Platform}, {"revision", &w.Revision}, {"obeyed", &w.Obeyed}, {"successor", &w.Successor},
 	} {
 		raw, ok := fields[f.name]
 		if !ok {
@@ -193,6 +205,7 @@ func ParseRecord(data []byte) (Record, error) {
 		Holder: w.Holder, Epoch: w.Epoch, Version: w.Version, MinVersion: w.MinVersion, Lease: w.Lease,
 		Incarnation: w.Incarnation, Term: w.Term, WriteID: w.WriteID, TTL: millis(w.TTLMillis), Renew: millis(w.RenewMillis),
 		State: w.State, Stopping: w.Stopping, Platform: w.Platform, Revision: w.Revision,
+		Work: parseWork(fields["work"]), Obeyed: w.Obeyed, Successor: w.Successor,
 		ExpiresAt: parseStamp(fields["expires_at"]), AcquiredAt: parseStamp(fields["acquired_at"]), RenewedAt: parseStamp(fields["renewed_at"]),
 	}
 	// The history is for people: a damaged one costs only itself.

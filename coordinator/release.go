@@ -37,6 +37,7 @@ func (m *machine) tombstone() Record {
 	r := m.stamped(m.mine)
 	r.ExpiresAt = m.wall
 	r.State, r.Stopping = Released, false
+	r.Work, r.Obeyed, r.Successor = m.work, m.obeyed, m.successor
 	r.History = m.mine.closeHistory(m.wall, m.endNote)
 	return r
 }
@@ -74,7 +75,8 @@ func (m *machine) afterRelease(released bool) {
 	m.term, m.mine, m.ver = termState{}, Record{}, ""
 	m.doubt, m.question, m.stop = nil, false, nil
 	m.lost, m.workDone, m.overran, m.planned = false, false, false, false
-	m.seen, m.fence, m.op = sighting{}, nil, nil
+	m.seen, m.op = sighting{}, nil
+	m.forget()
 	m.ownPause = jittered(m.cfg.PollInterval, m.jitter())
 	if final {
 		m.finish()

@@ -22,7 +22,7 @@ var situations = map[string]func(b *bench){
 	"standby, fence read": func(b *bench) {
 		b.tick(0)
 		b.reads(Lease{Version: "v1", Record: held(4, "x")})
-		b.until(doFence, 8*time.Second)
+		b.until(doAsk, 8*time.Second)
 	},
 	"standby, claim": func(b *bench) {
 		b.tick(0)
@@ -102,7 +102,7 @@ func init() {
 
 // claims brings a standby to its claim.
 func (b *bench) claims() {
-	b.until(doFence, 8*time.Second)
+	b.until(doAsk, 8*time.Second)
 	b.answer(input{fence: Fence{Epoch: 2, Found: true}})
 }
 
@@ -121,7 +121,7 @@ func (b *bench) success(ours bool) {
 	switch {
 	case op == nil:
 		b.tick(0)
-	case op.kind == opFence:
+	case op.kind == opAsk:
 		b.answer(input{fence: Fence{Epoch: 2, Found: true}})
 	case op.kind == opWrite:
 		b.answer(input{version: "written"})

@@ -33,6 +33,8 @@ type Term struct {
 	deadline Instant
 	killAt   Instant
 	told     bool // the work has been told to end
+	failures int
+	report   func(inputKind) // nil: nobody wants to know
 	ended    error
 	changed  chan struct{}
 }
@@ -88,6 +90,33 @@ func (t *Term) CheckFence() error {
 		return fmt.Errorf("term %d: %w: its time ended %v ago", t.epoch, ErrExpired, over)
 	}
 	return nil
+}
+
+// Failures is how often the work failed in a row before now, on all replicas of
+// the lease together: the next start should wait accordingly.
+func (t *Term) Failures() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failures
+}
+
+// Failed notes that the work failed and will be started again within this term.
+// The next renewal puts it into the record, so that crash back-off spans the
+// replicas: return an error that wraps [ErrCrashLoop] to let another one try.
+func (t *Term) Failed() { t.note(inWorkFailed, func(n int) int { return min(n+1, maxFailures) }) }
+
+// Settled notes that the work has run well for a while: what failed before no
+// longer counts.
+func (t *Term) Settled() { t.note(inWorkSettled, func(int) int { return 0 }) }
+
+func (t *Term) note(kind inputKind, count func(int) int) {
+	t.mu.Lock()
+	t.failures = count(t.failures)
+	report := t.report
+	t.mu.Unlock()
+	if report != nil {
+		report(kind)
+	}
 }
 
 // move sets new instants and wakes whoever watches them. A term that ended by

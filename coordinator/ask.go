@@ -1,0 +1,245 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/internal/boottime"
+)
+
+// inquiry is what is read beside the lease, in one go: the fence of the
+// checkpoint document, the request object, or both.
+type inquiry struct{ fence, request bool }
+
+func (i inquiry) any() bool { return i.fence || i.request }
+
+// name is the operation in events and logs.
+func (i inquiry) name() string {
+	switch {
+	case i.fence && i.request:
+		return "inquire"
+	case i.fence:
+		return "fence"
+	}
+	return "request"
+}
+
+// hold is the hold that was read last, on our own clock.
+type hold struct {
+	id    string
+	until Instant
+}
+
+// forget drops what was read for an attempt: the next one reads it again.
+func (m *machine) forget() { m.fence, m.request = nil, nil }
+
+// missing is what an attempt still has to read.
+func (m *machine) missing() inquiry {
+	return inquiry{
+		// During a hold only its end is of interest.
+		fence:   m.hasFence && m.fence == nil && m.now >= m.held.until,
+		request: m.hasRequests && m.request == nil,
+	}
+}
+
+func (m *machine) ask(what inquiry, until Instant) {
+	op := m.send(opAsk, until)
+	op.ask = what
+	m.out = append(m.out, action{kind: doAsk, op: op.id, ask: what, timeout: op.timeout()})
+}
+
+// free reports whether the lease may be written or read now as far as the
+// request in flight decides. What a holder reads beside the lease never holds
+// up a renewal.
+func (m *machine) free() bool { return m.op == nil || m.op.kind == opAsk && m.phase != standby }
+
+// yield drops a holder's read of the request object once something else is due;
+// its answer will be ignored.
+func (m *machine) yield() {
+	if m.op != nil && m.free() && (m.now >= m.dueAt() || m.phase != leading) {
+		m.op = nil
+	}
+}
+
+// asks reports whether a leader should read the request object now.
+func (m *machine) asks() bool { return m.hasRequests && m.askDue && m.now < m.dueAt() }
+
+// onAsked takes what was read beside the lease.
+func (m *machine) onAsked(op *operation, f Fence, r RequestState, err error) {
+	if err == nil && op.ask.request && r.Problem != nil {
+		m.emit(Event{Kind: StoreFailed, Op: "request", Class: cas.Corrupt, Err: fmt.Errorf("%w: %w", cas.Corrupt, r.Problem)})
+	}
+	switch {
+	case err != nil:
+		// Not knowing is not "nothing is asked": a candidate waits. A leader goes
+		// on, because its lease is good; it reads again with the next renewal.
+		m.emit(Event{Kind: StoreFailed, Op: op.ask.name(), Class: cas.ClassOf(err), Err: err})
+		m.claimNotBefore = m.now.Add(m.cfg.PollInterval)
+		m.nominee.notBefore = m.now.Add(m.cfg.RenewInterval)
+	case m.phase == standby:
+		if op.ask.fence {
+			m.fence = &f
+		}
+		if op.ask.request {
+			m.request = &r
+			m.noteHold(r)
+		}
+	case m.phase == leading:
+		m.obey(r)
+	}
+}
+
+// noteHold remembers a hold, counted from now: the store has said how old it
+// is, and from here on our own clock decides.
+func (m *machine) noteHold(r RequestState) {
+	was := m.held
+	m.held = hold{}
+	if h := r.Request.Hold; h != nil && h.For > r.Age {
+		m.held = hold{id: h.ID, until: m.now.Add(h.For - r.Age)}
+		if was.id != h.ID {
+			m.emit(Event{Kind: OnHold, Reason: h.Reason, Holder: h.By, Left: h.For - r.Age})
+		}
+		return
+	}
+	if was.id != "" {
+		m.emit(Event{Kind: Resumed})
+	}
+}
+
+// blocked reports whether a hold that was read in this attempt forbids to claim,
+// and when to look again: at the end of the hold, or earlier, because it may be
+// taken back.
+func (m *machine) blocked() bool {
+	if m.now >= m.held.until {
+		return false
+	}
+	m.forget()
+	m.claimNotBefore = min(m.held.until, m.now.Add(m.cfg.PollInterval))
+	return true
+}
+
+// obey does what a leader is asked to do.
+func (m *machine) obey(r RequestState) {
+	// 1. A hold is for everybody.
+	m.noteHold(r)
+	if m.now < m.held.until {
+		m.asked(m.held.id, "hold: "+r.Request.Hold.Reason)
+		return
+	}
+	// 2. A step-down is for the term, or the process, that it names, and is
+	// obeyed once: the id stands in the next record.
+	if s := r.Request.StepDown; s != nil && s.ID != m.obeyed && s.Target.names(m.term.epoch, m.term.id, m.incarnation) {
+		m.asked(s.ID, "step-down: "+s.Reason)
+		return
+	}
+	// 3. A handover is for the term it names, and only to a revision that has
+	// never led: one that has, and lost the lease again, would come back for ever.
+	h := r.Request.Handover
+	if h == nil || h.ID == m.obeyed || !h.Target.names(m.term.epoch, m.term.id, m.incarnation) {
+		return
+	}
+	if h.Incarnation != m.incarnation && h.Revision != m.cfg.Revision && !m.mine.ledBy(h.Revision) {
+		m.successor = h.Incarnation
+		m.asked(h.ID, "handover to revision "+h.Revision)
+	}
+}
+
+// asked ends the term on request.
+func (m *machine) asked(id, reason string) {
+	m.obeyed = id
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
+	}
+	m.onStop(reason, false)
+}
+
+// maxReason is how much of a reason that people gave goes into the record.
+const maxReason = 200
+
+// ledBy reports whether a revision leads or has led, as far as the record tells.
+func (r Record) ledBy(revision string) bool {
+	if r.Revision == revision {
+		return true
+	}
+	for _, past := range r.History {
+		if past.Revision == revision {
+			return true
+		}
+	}
+	return false
+}
+
+// nominee is this replica's own candidacy for a handover.
+type nominee struct {
+	term      string // it was put forward in this term, or need not be
+	notBefore Instant
+}
+
+// nominateAt is when this standby may ask the leader to hand over to it, because
+// it runs a revision that has never led. Never, as long as anything speaks
+// against it.
+func (m *machine) nominateAt() Instant {
+	s := m.seen
+	if !m.hasRequests || m.cfg.Revision == "" || !s.known || s.absent || s.lease.Corrupt != nil || m.stop != nil {
+		return boottime.Never
+	}
+	r := s.lease.Record
+	switch {
+	case r.Foreign(), r.State != Held, r.Stopping, r.Term == "", r.Revision == "", r.MinVersion > RecordVersion:
+		return boottime.Never
+	case r.Term == m.nominee.term, r.ledBy(m.cfg.Revision), r.Work.pause(m.incarnation) > 0:
+		return boottime.Never
+	}
+	return max(m.nominee.notBefore, s.since)
+}
+
+// nominate asks the leader to hand over to this replica. It is ready: whoever
+// decides outside of the election has admitted it, and it can read what a
+// candidate reads.
+func (m *machine) nominate() {
+	if m.admit != nil && m.admit() != nil {
+		m.nominee.notBefore = m.now.Add(admissionPause)
+		return
+	}
+	if what := m.missing(); what.any() {
+		m.ask(what, boottime.Never)
+		return
+	}
+	r, record := *m.request, m.seen.lease.Record
+	m.forget()
+	target := Target{Epoch: record.Epoch, Term: record.Term}
+	other := r.Request.Handover
+	switch {
+	case m.now < m.held.until, r.Problem != nil:
+		// Nothing changes hands during a hold; and what we do not understand is
+		// not overwritten.
+		m.nominee.notBefore = m.now.Add(m.cfg.RenewInterval)
+		return
+	case other != nil && other.Target == target:
+		m.nominee.term = record.Term // the leader has been asked already
+		return
+	}
+	m.nominee.term = record.Term
+	op := m.send(opRequest, boottime.Never)
+	m.out = append(m.out, action{
+		kind: doRequest, op: op.id, timeout: op.timeout(), cond: condition{absent: r.Version == "", version: r.Version},
+		request: r.Request.Aged(r.Age).WithHandover(&Handover{
+			ID: m.newID(), Incarnation: m.incarnation, Revision: m.cfg.Revision, Target: target,
+		}),
+	})
+}
+
+// onNominated takes the answer of the write. Without an answer the leader may
+// have been asked or not; nothing depends on it but the time of the handover.
+func (m *machine) onNominated(err error) {
+	switch class := cas.ClassOf(err); {
+	case err == nil:
+		m.emit(Event{Kind: Nominated, Epoch: m.seen.lease.Record.Epoch, Reason: "revision " + m.cfg.Revision})
+	case class == cas.Conflict:
+		// Somebody changed the document meanwhile: read it again.
+		m.nominee = nominee{notBefore: m.now.Add(m.cfg.RenewInterval)}
+	default:
+		m.emit(Event{Kind: StoreFailed, Op: "nominate", Class: class, Err: err})
+	}
+}
