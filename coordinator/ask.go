@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
@@ -129,14 +130,14 @@ func (m *machine) obey(r RequestState) {
 	}
 	// 2. A step-down is for the term, or the process, that it names, and is
 	// obeyed once: the id stands in the next record.
-	if s := r.Request.StepDown; s != nil && s.ID != m.obeyed && s.Target.names(m.term.epoch, m.term.id, m.incarnation) {
+	if s := r.Request.StepDown; s != nil && !slices.Contains(m.obeyed, s.ID) && s.Target.names(m.term.epoch, m.term.id, m.incarnation) {
 		m.asked(s.ID, "step-down: "+s.Reason)
 		return
 	}
 	// 3. A handover is for the term it names, and only to a revision that has
 	// never led: one that has, and lost the lease again, would come back for ever.
 	h := r.Request.Handover
-	if h == nil || h.ID == m.obeyed || !h.Target.names(m.term.epoch, m.term.id, m.incarnation) {
+	if h == nil || slices.Contains(m.obeyed, h.ID) || !h.Target.names(m.term.epoch, m.term.id, m.incarnation) {
 		return
 	}
 	if h.Incarnation != m.incarnation && h.Revision != m.cfg.Revision && !m.mine.ledBy(h.Revision) {
@@ -147,12 +148,20 @@ func (m *machine) obey(r RequestState) {
 
 // asked ends the term on request.
 func (m *machine) asked(id, reason string) {
-	m.obeyed = id
+	// A hold in between must not make us forget a step-down that still stands in
+	// the document.
+	m.obeyed = append(m.obeyed, id)
+	m.obeyed = m.obeyed[max(0, len(m.obeyed)-maxObeyed):]
+	m.lastObeyed = id
 	if len(reason) > maxReason {
 		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
 	}
 	m.onStop(reason, false)
 }
+
+// maxObeyed is how many requests a process remembers to have obeyed. The
+// document holds three at a time.
+const maxObeyed = 32
 
 // maxReason is how much of a reason that people gave goes into the record.
 const maxReason = 200

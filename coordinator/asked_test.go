@@ -117,6 +117,27 @@ func TestAHoldThatIsTakenBackLetsTheLeaseBeClaimedWithinAPoll(t *testing.T) {
 	}
 }
 
+func TestAnAcquisitionThatTurnsOutToHaveLandedDuringAHoldIsGivenBack(t *testing.T) {
+	b := askedBench(t, false)
+	b.tick(0)
+	b.reads(Lease{Version: "v1", Record: held(3, "x")})
+	b.until(doAsk, 8*time.Second)
+	b.answer(input{}) // nothing is asked
+	landed, _ := b.request()
+	b.fails(cas.Ambiguous)
+	b.m.held = hold{id: "h", until: b.now.Add(time.Hour)} // as the next attempt reads
+	b.until(doRead, 3*time.Second)
+	b.reads(Lease{Version: "v2", Record: landed.rec})
+	for _, a := range b.last {
+		if a.kind == doStart {
+			t.Error("work starts during a hold")
+		}
+	}
+	if a, ok := b.request(); !ok || a.rec.State != Released {
+		t.Errorf("not given back: %+v", b.last)
+	}
+}
+
 // During a hold the document of checkpoints, which may be large, is not read in
 // every poll.
 func TestDuringAHoldOnlyTheRequestObjectIsRead(t *testing.T) {
@@ -225,6 +246,8 @@ func TestARequestIsObeyedOnceAlsoByTheSameProcess(t *testing.T) {
 	}
 	b.answer(input{version: "v10"})
 	b.until(doAsk, 3*time.Second)
+	// Also after a hold has been obeyed in between.
+	b.m.obeyed = append(b.m.obeyed, "a hold")
 	if b.answer(input{request: r}); b.endCause() != "" {
 		t.Errorf("obeyed again: %s", b.endCause())
 	}

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -339,14 +338,14 @@ func (m *machine) claimWrite(op *operation, v cas.Version, err error) {
 func (m *machine) won(rec Record, v cas.Version, sentAt Instant) {
 	m.mine, m.ver = rec, v
 	m.term = termState{epoch: rec.Epoch, id: rec.Term, started: m.now, failures: rec.Work.Failures}
-	m.work, m.obeyed, m.successor, m.askDue = rec.Work, cmp.Or(m.obeyed, rec.Obeyed), "", true
+	m.work, m.lastObeyed, m.successor, m.askDue = rec.Work, rec.Obeyed, "", true
 	m.setDeadline(sentAt)
 	m.epochMax = max(m.epochMax, rec.Epoch)
 	m.lastHeld.epoch, m.lastHeld.incarnation = rec.Epoch, rec.Incarnation
 	m.question, m.lost, m.workDone, m.overran, m.planned, m.endNote = false, false, false, false, false, ""
-	// A term that was confirmed too late, or into a stop, is never worked
-	// under; it is given back so that nobody waits for it.
-	if m.stop != nil || m.now >= m.term.stopAt {
+	// A term that was confirmed too late, or into a stop or a hold, is never
+	// worked under; it is given back so that nobody waits for it.
+	if m.stop != nil || m.now >= m.term.stopAt || m.now < m.held.until {
 		m.workDone = true
 		m.startRelease("not worked")
 		return

@@ -50,7 +50,7 @@ func (m *machine) leadingTime() {
 func (m *machine) renew(until Instant) {
 	rec := m.stamped(m.mine)
 	rec.Stopping = m.stop != nil
-	rec.Work, rec.Obeyed = m.work, m.obeyed
+	rec.Work, rec.Obeyed = m.work, m.lastObeyed
 	m.sendWrite(rec, condition{version: m.ver}, until)
 }
 

@@ -135,23 +135,24 @@ type machine struct {
 	ownPause       time.Duration
 
 	// Leader.
-	term      termState
-	mine      Record      // the record last confirmed
-	ver       cas.Version // its version
-	doubt     *doubt
-	question  bool // a conflict met doubt: read before anything else
-	stop      *stopRequest
-	lost      bool // nobody may assume the lease is ours
-	workDone  bool
-	overran   bool
-	planned   bool    // the drain was requested: the lease is renewed meanwhile
-	endedAt   Instant // when the work was told to end
-	giveUpAt  Instant // end of the release attempts
-	askDue    bool    // the request object has to be read
-	obeyed    string  // id of the request obeyed last, by this process or before
-	successor string  // whom the lease is handed over to
-	work      Work    // what the next write says about the work
-	endNote   string  // reason for the record's history
+	term       termState
+	mine       Record      // the record last confirmed
+	ver        cas.Version // its version
+	doubt      *doubt
+	question   bool // a conflict met doubt: read before anything else
+	stop       *stopRequest
+	lost       bool // nobody may assume the lease is ours
+	workDone   bool
+	overran    bool
+	planned    bool     // the drain was requested: the lease is renewed meanwhile
+	endedAt    Instant  // when the work was told to end
+	giveUpAt   Instant  // end of the release attempts
+	askDue     bool     // the request object has to be read
+	obeyed     []string // ids of requests this process obeyed, latest last
+	lastObeyed string   // what the next record says of it
+	successor  string   // whom the lease is handed over to
+	work       Work     // what the next write says about the work
+	endNote    string   // reason for the record's history
 
 	out  []action
 	wall time.Time // the input's wall clock, for people

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
@@ -24,6 +25,9 @@ type knowledge struct {
 	since     Instant
 	sinceReal int64
 	fence     *Fence // read since the last claim
+	request   *RequestState
+	asked     Instant         // receipt of request
+	obeyed    map[string]bool // ids of step-downs and handovers
 
 	lastWrite Instant
 	writes    int
@@ -57,10 +61,14 @@ func (r *simReplica) before(in input) situation {
 			k.learn(object{}, in.at, r.s.now)
 		}
 	case opAsk:
-		if in.err == nil {
+		if in.err == nil && was.op.ask.fence {
 			f := in.fence
 			k.fence = &f
 			k.ttl = max(k.ttl, f.TTL)
+		}
+		if in.err == nil && was.op.ask.request {
+			q := in.request
+			k.request, k.asked = &q, in.at
 		}
 	case opWrite:
 		switch {
@@ -97,7 +105,7 @@ func (r *simReplica) check(was situation, in input, actions []action, wake Insta
 	requests, lost := 0, false
 	for _, a := range actions {
 		switch a.kind {
-		case doRead, doAsk, doWrite:
+		case doRead, doAsk, doWrite, doRequest:
 			requests++
 			k.requests = append(k.requests, in.at)
 			if a.kind == doWrite {
@@ -115,6 +123,7 @@ func (r *simReplica) check(was situation, in input, actions []action, wake Insta
 		case doEnd:
 			s.require(r.work != nil, "ends a term that was never started")
 			lost = lost || errors.Is(a.cause, ErrLost)
+			r.checkObeyed(a.cause.Error())
 			s.require(!errors.Is(a.cause, ErrLost) || a.killAt <= in.at, "rule 6: lost work is given grace")
 		case doEmit:
 			if a.event.Kind == Lost {
@@ -173,13 +182,53 @@ func (r *simReplica) checkWrite(a action, now Instant) {
 	case r.m.phase == standby:
 		l.firstSeen = k.sinceReal
 		r.checkClaim(a, now)
-		k.fence = nil
+		k.fence, k.request = nil, nil
+	}
+}
+
+// checkObeyed judges the end of a term by what was last read of the request
+// object.
+func (r *simReplica) checkObeyed(cause string) {
+	s, k := r.s, &r.k
+	asked := func(id string, target Target) {
+		s.require(k.request != nil && target.names(r.work.term.epoch, r.work.term.id, r.m.incarnation), "obeyed %s, which is about %+v", id, target)
+		s.require(!k.obeyed[id], "obeyed %s again", id)
+		k.obeyed[id] = true
+	}
+	switch {
+	case strings.Contains(cause, "step-down"):
+		asked(k.request.Request.StepDown.ID, k.request.Request.StepDown.Target)
+	case strings.Contains(cause, "handover"):
+		h := k.request.Request.Handover
+		asked(h.ID, h.Target)
+		s.handovers++
+		s.require(s.store.touched || !s.store.led[h.Revision], "handed over to revision %s, which has led", h.Revision)
+	}
+}
+
+// checkAsked judges a claim by what people ask for.
+func (r *simReplica) checkAsked(now Instant) {
+	s, k := r.s, &r.k
+	if !s.people {
+		return
+	}
+	s.require(k.request != nil, "claims without having read the request object in this attempt")
+	if k.request == nil {
+		return
+	}
+	if h := k.request.Request.Hold; h != nil {
+		s.require(now.Sub(k.asked) >= h.For-k.request.Age, "claims during a hold with %v left", h.For-k.request.Age)
+	}
+	if k.object.exists && k.object.corrupt == nil {
+		pause := k.object.rec.Work.pause(r.m.incarnation)
+		s.require(now.Sub(k.since) >= pause, "claims %v after a back-off of %v began", now.Sub(k.since), pause)
 	}
 }
 
 // checkClaim is rules 1, 10 and 11.
 func (r *simReplica) checkClaim(a action, now Instant) {
 	s, k := r.s, &r.k
+	r.checkAsked(now)
 	s.require(a.rec.Epoch > k.epoch, "I2: claims epoch %d, has seen %d", a.rec.Epoch, k.epoch)
 	fence := Fence{}
 	if s.fenced {

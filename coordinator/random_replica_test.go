@@ -56,8 +56,12 @@ func (r *simReplica) boot() {
 	name := fmt.Sprintf("%s%d", r.name, r.process)
 	ids := 0
 	id := func() string { ids++; return fmt.Sprintf("%s.%d", name, ids) }
+	if r.s.rolling && r.s.rng.IntN(2) == 0 {
+		r.cfg.Revision = fmt.Sprint("r", r.s.rng.IntN(3))
+	}
 	r.m = newMachine(r.cfg, name, r.s.fenced, id, r.s.rng.Float64)
-	r.k = knowledge{versions: map[cas.Version]bool{}, terms: map[string]bool{}, doubts: map[condition]bool{}}
+	r.m.hasRequests = r.s.people
+	r.k = knowledge{versions: map[cas.Version]bool{}, terms: map[string]bool{}, doubts: map[condition]bool{}, obeyed: map[string]bool{}}
 	r.queue, r.stopBy, r.work = nil, 0, nil
 	r.s.note(r.name, "process %s starts (ttl %v, rate %.4f)", name, r.cfg.TTL, r.rate)
 	r.feed(input{kind: inTick})
@@ -133,7 +137,7 @@ func (r *simReplica) step(in input) {
 
 func (r *simReplica) perform(a action) {
 	switch a.kind {
-	case doRead, doAsk, doWrite:
+	case doRead, doAsk, doWrite, doRequest:
 		r.s.request(r, a)
 	case doStart:
 		r.startWork(a.term)
@@ -223,9 +227,28 @@ func (r *simReplica) startWork(t termState) {
 	case r.s.calm || r.s.rng.IntN(4) > 0:
 	case r.s.rng.IntN(2) == 0:
 		r.s.after(time.Duration(r.s.rng.Int64N(int64(20*time.Second))), func() { r.fail(w, nil) })
+	case r.s.rng.IntN(2) == 0:
+		r.s.after(time.Duration(r.s.rng.Int64N(int64(10*time.Second))), func() { r.fail(w, errors.New("not sealed")) })
 	default:
-		r.s.after(time.Duration(r.s.rng.Int64N(int64(10*time.Second))), func() { r.fail(w, errors.New("crashed")) })
+		r.crashes(w, 1)
 	}
+}
+
+// crashes is work that fails again and again, or settles in between.
+func (r *simReplica) crashes(w *simWork, n int) {
+	process := r.process
+	r.s.after(time.Duration(r.s.rng.Int64N(int64(2*time.Second))), func() {
+		switch {
+		case w.gone || r.s.calm || process != r.process:
+		case r.s.rng.IntN(6) == 0:
+			r.feed(input{kind: inWorkSettled})
+		case n == 3:
+			r.fail(w, fmt.Errorf("simulated: %w", ErrCrashLoop))
+		default:
+			r.feed(input{kind: inWorkFailed})
+			r.crashes(w, n+1)
+		}
+	})
 }
 
 func (r *simReplica) fail(w *simWork, err error) {
@@ -236,7 +259,7 @@ func (r *simReplica) fail(w *simWork, err error) {
 
 // trace writes what happened in one step.
 func (r *simReplica) trace(was situation, in input, actions []action) {
-	kind := [...]string{"", "answer", "work ended", "stop"}[in.kind]
+	kind := [...]string{"", "answer", "work ended", "stop", "work failed", "work settled"}[in.kind]
 	if in.kind == inResult && in.err != nil {
 		kind += " " + string(cas.ClassOf(in.err))
 	}
@@ -251,7 +274,9 @@ func (r *simReplica) trace(was situation, in input, actions []action) {
 		case a.kind == doWrite:
 			r.s.note(r.name, "  write %s epoch %d term %s id %s on %q", a.rec.State, a.rec.Epoch, a.rec.Term, a.rec.WriteID, a.cond.version)
 		case a.kind == doAsk:
-			r.s.note(r.name, "  reads the fence")
+			r.s.note(r.name, "  reads %s", a.ask.name())
+		case a.kind == doRequest:
+			r.s.note(r.name, "  asks for %+v", *a.request.Handover)
 		case a.kind == doEmit && a.event.Kind == Observed:
 			r.s.note(r.name, "  sees %q %s epoch %d absent=%v", a.event.Lease.Version, a.event.Lease.Record.State, a.event.Epoch, a.event.Absent)
 		case a.kind == doEmit && a.event.Kind != Requested:

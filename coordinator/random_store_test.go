@@ -44,6 +44,9 @@ type objectStore struct {
 
 	doc     Fence
 	docTerm string
+
+	requests requestObject
+	led      map[string]bool // revisions
 }
 
 func (st *objectStore) lease() (Lease, error) {
@@ -69,6 +72,7 @@ func (st *objectStore) apply(r *simReplica, process int, a action) (cas.Version,
 		l.counts = max(l.counts, at)
 	}
 	if first {
+		st.led[a.rec.Revision] = true
 		l.landed, l.landedAt = true, st.s.now
 		st.epochs = max(st.epochs, a.rec.Epoch)
 	}
@@ -193,7 +197,9 @@ func (s *sim) request(r *simReplica, a action) {
 			case doRead:
 				in.lease, in.err = s.store.lease()
 			case doAsk:
-				in.fence = s.store.doc
+				in.fence, in.request = s.store.doc, s.store.requests.read(s.now)
+			case doRequest:
+				in.err = s.store.requests.write(s.now, a.request, a.cond.version)
 			case doWrite:
 				in.version, in.err = s.store.apply(r, process, a)
 			}

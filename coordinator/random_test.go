@@ -14,19 +14,22 @@ import (
 // sim is one history: replicas, a store and a network on virtual time, driven
 // by one seed without goroutines.
 type sim struct {
-	seed     uint64
-	rng      *rand.Rand
-	now      int64 // real time; each replica has its own clock
-	events   eventHeap
-	order    int
-	replicas []*simReplica
-	store    objectStore
-	fenced   bool    // there is a checkpoint document
-	trouble  float64 // probability that a request meets a fault
-	calm     bool    // faults have stopped
-	end      int64   // of the faults
-	refusals int     // seals refused
-	steps    int
+	seed      uint64
+	rng       *rand.Rand
+	now       int64 // real time; each replica has its own clock
+	events    eventHeap
+	order     int
+	replicas  []*simReplica
+	store     objectStore
+	fenced    bool    // there is a checkpoint document
+	people    bool    // there is a request object, and people write it
+	rolling   bool    // replicas start with different revisions
+	trouble   float64 // probability that a request meets a fault
+	calm      bool    // faults have stopped
+	end       int64   // of the faults
+	refusals  int     // seals refused
+	handovers int
+	steps     int
 
 	logging bool
 	log     []string
@@ -100,8 +103,9 @@ var profiles = []Config{
 
 func newSim(seed uint64, logging bool) *sim {
 	s := &sim{seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), logging: logging}
-	s.store = objectStore{s: s, terms: map[string]*lineage{}}
+	s.store = objectStore{s: s, terms: map[string]*lineage{}, led: map[string]bool{}}
 	s.fenced = s.rng.IntN(2) == 0
+	s.people, s.rolling = s.rng.IntN(2) == 0, s.rng.IntN(3) == 0
 	s.trouble = []float64{0, 0.05, 0.2, 0.5}[s.rng.IntN(4)]
 	s.end = int64(15*time.Second) + s.rng.Int64N(int64(40*time.Second))
 	profile, mixed := s.rng.IntN(len(profiles)), s.rng.IntN(3) == 0
@@ -135,6 +139,11 @@ func (s *sim) faults() {
 					l.cut(s.rng.Int64N(int64(20 * time.Second))) // it does not notice
 				}
 			})
+		}
+	}
+	if s.people {
+		for range s.rng.IntN(6) {
+			s.at(s.rng.Int64N(s.end), s.petition)
 		}
 	}
 	for range s.rng.IntN(8) {
@@ -210,6 +219,7 @@ func history(seed uint64, logging bool) *sim {
 	s.run(s.end)
 	s.note("", "faults stop")
 	s.calm, s.trouble = true, 0
+	s.store.requests.settle(s.now)
 	alive := 0
 	for _, r := range s.replicas {
 		if r.m != nil && r.m.phase != finished && r.stopBy == 0 {
@@ -233,15 +243,16 @@ func history(seed uint64, logging bool) *sim {
 func (s *sim) liveness() {
 	var led *simReplica
 	for tries := 0; led == nil && s.broken == ""; tries++ {
-		refusals, bound := s.refusals, s.bound()
+		refusals, handovers, bound := s.refusals, s.handovers, s.bound()
 		for end := s.now + int64(bound); led == nil && s.now < end && s.broken == ""; led = s.leader() {
 			s.run(s.now + int64(100*time.Millisecond))
 		}
 		// A seal that was refused taught its replica the floor: one more round.
-		s.require(led != nil || s.refusals > refusals && tries < 3, "I5: no leader within %v after the faults stopped", bound)
+		// So is a handover to a new revision that was asked for meanwhile.
+		s.require(led != nil || (s.refusals > refusals || s.handovers > handovers) && tries < 6, "I5: no leader within %v after the faults stopped", bound)
 	}
-	if led == nil || led.stopBy != 0 {
-		return
+	if led == nil || led.stopBy != 0 || s.people && s.rolling {
+		return // a new revision may still ask for its turn
 	}
 	term := led.m.term.id
 	s.run(s.now + 2*int64(led.cfg.TTL))
@@ -275,6 +286,8 @@ func (s *sim) bound() time.Duration {
 			busy = max(busy, max(0, m.term.deadline.Sub(local))+r.cfg.drainLimit()+max(r.cfg.TTL/2, 3*r.cfg.CallTimeout))
 		}
 		out = max(out, m.outUntil.Sub(local), 0)
+		out = max(out, s.store.now.rec.Work.pause(m.incarnation))
+		out = max(out, s.store.requests.holdLeft(s.now)+2*r.cfg.PollInterval)
 		out = max(out, 3*r.cfg.PollInterval*time.Duration(min(1, len(m.quickTry))))
 	}
 	return (window+poll+busy+out+time.Second)*101/100 + poll

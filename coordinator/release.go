@@ -37,7 +37,7 @@ func (m *machine) tombstone() Record {
 	r := m.stamped(m.mine)
 	r.ExpiresAt = m.wall
 	r.State, r.Stopping = Released, false
-	r.Work, r.Obeyed, r.Successor = m.work, m.obeyed, m.successor
+	r.Work, r.Obeyed, r.Successor = m.work, m.lastObeyed, m.successor
 	r.History = m.mine.closeHistory(m.wall, m.endNote)
 	return r
 }

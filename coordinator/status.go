@@ -38,8 +38,11 @@ type Status struct {
 	Observed Record
 	// Unchanged is how long the observed state has been standing.
 	Unchanged time.Duration
+	// Hold is how long a hold that was read last still lasts; 0 without one. A
+	// standby of a lease that is held does not look for it.
+	Hold time.Duration
 
-	since Instant
+	since, holdUntil Instant
 }
 
 // Status implements Coordinator.
@@ -51,6 +54,7 @@ func (e *Elector) Status() Status {
 	if s.Known {
 		s.Unchanged = now.Sub(s.since)
 	}
+	s.Hold = max(0, s.holdUntil.Sub(now))
 	return s.withTerm(t, now)
 }
 
@@ -94,6 +98,7 @@ func (e *Elector) publish() {
 	if m.phase == leading || m.phase == draining || m.phase == releasing {
 		e.held = e.term
 	}
+	e.status.holdUntil = m.held.until
 	e.status.Answered = e.status.Answered || m.seen.known
 	e.status.Known = m.seen.known && !m.seen.absent
 	e.status.Observed = Record{}

@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"fmt"
+	"os"
 	"sort"
 	"strings"
 	"testing"
@@ -35,6 +37,40 @@ var situations = map[string]func(b *bench){
 		b.claims()
 		b.fails(cas.Ambiguous)
 		b.until(doRead, time.Second)
+	},
+	"standby, inquiry": func(b *bench) {
+		b.m.hasRequests = true
+		b.tick(0)
+		b.reads(Lease{Version: "v1", Record: held(4, "x")})
+		b.until(doAsk, 8*time.Second)
+	},
+	"standby on hold, request read": func(b *bench) {
+		b.m.hasRequests = true
+		b.tick(0)
+		b.reads(Lease{Version: "v1", Record: held(4, "x")})
+		b.until(doAsk, 8*time.Second)
+		b.answer(input{fence: Fence{Epoch: 2, Found: true}, request: holdFor(time.Hour, 0)})
+		b.until(doAsk, 2*time.Second)
+	},
+	"standby, nomination": func(b *bench) {
+		b.m.hasRequests, b.m.cfg.Revision = true, "r2"
+		old := held(4, "x")
+		old.Revision = "r1"
+		b.tick(0)
+		b.reads(Lease{Version: "v1", Record: old})
+		b.answer(input{fence: Fence{Epoch: 2, Found: true}})
+	},
+	"leading, request read": func(b *bench) {
+		b.m.hasRequests = true
+		b.leads()
+		b.until(doWrite, 3*time.Second)
+		b.answer(input{version: "v2"})
+	},
+	"draining (hold), renewal": func(b *bench) {
+		b.m.hasRequests = true
+		b.leads()
+		b.until(doAsk, 3*time.Second)
+		b.answer(input{request: holdFor(time.Hour, 0)})
 	},
 	"leading, renewal": func(b *bench) { b.leads(); b.until(doWrite, 3*time.Second) },
 	"leading in doubt, renewal": func(b *bench) {
@@ -82,10 +118,12 @@ var inputs = map[string]func(b *bench){
 		}
 		b.tick(0)
 	},
-	"stop":      func(b *bench) { b.step(input{kind: inStop, reason: "shutdown", final: true}) },
-	"step-down": func(b *bench) { b.step(input{kind: inStop, reason: "asked"}) },
-	"work ends": func(b *bench) { b.step(input{kind: inWorkEnded}) },
-	"freeze":    func(b *bench) { b.tick(time.Hour) },
+	"stop":         func(b *bench) { b.step(input{kind: inStop, reason: "shutdown", final: true}) },
+	"step-down":    func(b *bench) { b.step(input{kind: inStop, reason: "asked"}) },
+	"work ends":    func(b *bench) { b.step(input{kind: inWorkEnded}) },
+	"work fails":   func(b *bench) { b.step(input{kind: inWorkFailed}) },
+	"work settles": func(b *bench) { b.step(input{kind: inWorkSettled}) },
+	"freeze":       func(b *bench) { b.tick(time.Hour) },
 }
 
 func init() {
@@ -121,8 +159,11 @@ func (b *bench) success(ours bool) {
 	switch {
 	case op == nil:
 		b.tick(0)
-	case op.kind == opAsk:
+	case op.kind == opAsk && ours:
 		b.answer(input{fence: Fence{Epoch: 2, Found: true}})
+	case op.kind == opAsk:
+		// Somebody asks that nobody leads.
+		b.answer(input{fence: Fence{Epoch: 2, Found: true}, request: holdFor(time.Minute, 0)})
 	case op.kind == opWrite:
 		b.answer(input{version: "written"})
 	case ours && b.m.doubt != nil:
@@ -148,7 +189,7 @@ func (b *bench) outcome() string {
 		}
 	}
 	if b.m.op != nil {
-		words = append(words, map[string]string{"read": "read", "fence": "fence", "create": "write", "replace": "write", "release": "tombstone"}[opName(b.m.op)])
+		words = append(words, map[string]string{"read": "read", "fence": "fence", "request": "request", "inquire": "inquiry", "nominate": "nomination", "create": "write", "replace": "write", "release": "tombstone"}[opName(b.m.op)])
 	}
 	return strings.Join(words, " ")
 }
@@ -162,6 +203,9 @@ func TestEverySituationMeetsEveryInput(t *testing.T) {
 				situations[situation](b)
 				b.last = nil
 				inputs[in](b)
+				if os.Getenv("DUMP") != "" {
+					fmt.Printf("CELL\t%s\t%s\t%s\n", situation, in, b.outcome())
+				}
 				want, ok := cells[situation][in]
 				if !ok {
 					t.Fatalf("an empty cell: the machine answers %q", b.outcome())

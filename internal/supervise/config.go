@@ -24,6 +24,18 @@ type Lease interface {
 	Changed() <-chan struct{}
 }
 
+// Term is what keeping the command running for a whole term needs to know and
+// tell. *coordinator.Term is one.
+type Term interface {
+	Lease
+	// Failures is how often the command failed in a row, on all replicas.
+	Failures() int
+	// Failed notes one more failure, Settled that the command has run well for a
+	// minute.
+	Failed()
+	Settled()
+}
+
 // Variables that the command finds in its environment.
 const (
 	EnvEpoch  = "SF2LOKI_HA_EPOCH"  // the epoch, decimal

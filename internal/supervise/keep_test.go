@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +22,22 @@ type script struct {
 	log   []string // what happened, and when
 	runs  []fakeRun
 	seals []error
+	term  fakeTerm
+}
+
+// fakeTerm counts failures.
+type fakeTerm struct {
+	Lease
+	failures atomic.Int64
+}
+
+func (t *fakeTerm) Failures() int { return int(t.failures.Load()) }
+func (t *fakeTerm) Failed()       { t.failures.Add(1) }
+func (t *fakeTerm) Settled()      { t.failures.Store(0) }
+
+// starts are the runs and when they began.
+func (s *script) starts() []string {
+	return slices.DeleteFunc(slices.Clone(s.log), func(line string) bool { return !strings.HasPrefix(line, "run ") })
 }
 
 type fakeRun struct {
@@ -32,6 +50,7 @@ func (s *script) keeper(jitter float64) keeper {
 	s.begin = time.Now()
 	return keeper{
 		log:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+		term:   &s.term,
 		jitter: func() float64 { return jitter },
 		before: func(context.Context) error {
 			s.note("seal")
@@ -83,31 +102,63 @@ func TestEveryStartIsSealedFirst(t *testing.T) {
 	})
 }
 
-func TestBackoffDoublesTo30sAndStartsAnewAfterAMinuteOfWork(t *testing.T) {
+func TestAfterThreeFailuresInARowAnotherReplicaGetsItsChance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := script{runs: []fakeRun{exitAfter(0), exitAfter(59 * time.Second), exitAfter(0), exitAfter(0)}}
+		err := s.keeper(0.5).keep(t.Context())
+		if !errors.Is(err, coordinator.ErrCrashLoop) {
+			t.Errorf("error %v, want a crash loop", err)
+		}
+		want := []string{"seal 0s", "run 0s", "seal 1s", "run 1s", "seal 1m2s", "run 1m2s"}
+		if !slices.Equal(s.log, want) || s.term.Failures() != 3 {
+			t.Errorf("%d failures, %v", s.term.Failures(), s.log)
+		}
+	})
+}
+
+func TestARunOfAMinuteEndsTheRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := script{runs: []fakeRun{exitAfter(0), exitAfter(0), exitAfter(time.Minute), exitAfter(0), exitAfter(0), exitAfter(0)}}
+		err := s.keeper(0.5).keep(t.Context())
+		// The failure after the minute is the first of a new row.
+		want := []string{"run 0s", "run 1s", "run 3s", "run 1m4s", "run 1m6s"}
+		if got := s.starts(); !errors.Is(err, coordinator.ErrCrashLoop) || !slices.Equal(got, want) {
+			t.Errorf("%v: %v", err, got)
+		}
+	})
+}
+
+func TestWorkThatRunsForAMinuteIsSettledWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s script
-		for range 8 {
-			s.runs = append(s.runs, exitAfter(0))
-		}
-		s.runs = append(s.runs, exitAfter(59*time.Second), exitAfter(time.Minute))
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		s.term.failures.Store(7)
+		ctx, cancel := context.WithTimeout(t.Context(), 61*time.Second)
 		defer cancel()
-		if err := s.keeper(0.5).keep(ctx); err != nil {
-			t.Fatal(err)
+		if err := s.keeper(0.5).keep(ctx); err != nil || s.term.Failures() != 0 {
+			t.Errorf("%v, %d failures", err, s.term.Failures())
 		}
-		var starts []string
-		for _, line := range s.log {
-			var at string
-			if n, _ := fmt.Sscanf(line, "run %s", &at); n == 1 {
-				starts = append(starts, at)
-			}
+	})
+}
+
+func TestBackoffSpansTheReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Another replica had three failures: the first start is at once, the
+		// next ones wait like a fourth and a fifth.
+		s := script{runs: []fakeRun{exitAfter(0), exitAfter(0), exitAfter(0)}}
+		s.term.failures.Store(3)
+		err := s.keeper(0.5).keep(t.Context())
+		if want := []string{"run 0s", "run 8s", "run 24s"}; !errors.Is(err, coordinator.ErrCrashLoop) || !slices.Equal(s.starts(), want) || s.term.Failures() != 6 {
+			t.Errorf("%v: %v, %d failures", err, s.starts(), s.term.Failures())
 		}
-		want := []string{"0s", "1s", "3s", "7s", "15s", "31s", "1m1s", "1m31s",
-			"2m1s",  // ran 59 s: still one of a row
-			"3m30s", // 59 s and 30 s later; ran a minute
-			"4m31s"} // 60 s and 1 s later
-		if !slices.Equal(starts, want) {
-			t.Errorf("starts at %v, want %v", starts, want)
+	})
+}
+
+func TestACommandThatCannotBeStartedHereIsLeftToAnotherReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := script{runs: []fakeRun{{err: fmt.Errorf("run: %w", ErrStart)}}}
+		err := s.keeper(0.5).keep(t.Context())
+		if !errors.Is(err, coordinator.ErrCrashLoop) || !errors.Is(err, ErrStart) || s.term.Failures() != 1 {
+			t.Errorf("%v, %d failures", err, s.term.Failures())
 		}
 	})
 }
