@@ -1,6 +1,9 @@
 package cas
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // MaxSize is the largest object, in bytes, that a Load accepts. A lease is
 // about 4 KiB and a large checkpoint document about 1 MiB; anything beyond
@@ -18,6 +21,12 @@ type Version string
 type Value struct {
 	Data    []byte
 	Version Version
+	// Age is how long ago the store wrote this state, by the store's clock alone
+	// and as coarse as that clock is shown: a second in HTTP. It is 0 if the store
+	// does not say. Too small is the safe side: a hold whose age is not known
+	// lasts longer, never shorter. For that reason a reader that has seen the same
+	// version before goes by its own clock since then if that says more.
+	Age time.Duration
 }
 
 // Register is one object in a store, reached only by conditional requests.

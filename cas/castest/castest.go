@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) cas.Bucket) {
 		{"data comes back byte for byte", roundTrip},
 		{"object beyond MaxSize is Corrupt", tooLargeIsCorrupt},
 		{"any key is one object", keys},
+		{"age is what passed since the write, or nothing", ageIsNotTooLarge},
 		{"one of 64 creators wins", oneCreatorWins},
 		{"one of 64 replacers wins each round", oneReplacerWins},
 		{"load never pairs a version with older data", loadNotOlder},
@@ -51,6 +52,13 @@ func Run(t *testing.T, open func(t *testing.T) cas.Bucket) {
 // which Run lets pass; versitygw 1.8.0 does.
 func Exact(t *testing.T, open func(t *testing.T) cas.Bucket) {
 	run(t, open, []check{{"load never mixes two writes", loadIsOneWrite}})
+}
+
+// Ages checks that the store says when it wrote: the age grows, and starts again
+// with each write. Run lets pass a store that does not say it, which package cas
+// allows. It takes two seconds, because HTTP counts in seconds.
+func Ages(t *testing.T, open func(t *testing.T) cas.Bucket) {
+	run(t, open, []check{{"age grows and starts again with a write", ageGrows}})
 }
 
 type check struct {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/cas/castest"
@@ -127,12 +128,53 @@ var mutants = map[string]struct {
 			}}
 		},
 	},
+	"an age is negative": {
+		"age_is_what_passed",
+		func(r cas.Register) cas.Register {
+			return ageing(r, func(age time.Duration) time.Duration { return age - time.Millisecond })
+		},
+	},
+	"an age counts from an earlier write": {
+		"age_is_what_passed",
+		func(r cas.Register) cas.Register {
+			return ageing(r, func(age time.Duration) time.Duration { return age + time.Minute })
+		},
+	},
+	"an age shrinks": {
+		"age_is_what_passed",
+		func(r cas.Register) cas.Register {
+			left := 4 * time.Second
+			return ageing(r, func(time.Duration) time.Duration { left = max(0, left-2*time.Second); return left })
+		},
+	},
+	"an age stands still": {
+		"age_grows",
+		func(r cas.Register) cas.Register {
+			return ageing(r, func(time.Duration) time.Duration { return time.Second })
+		},
+	},
+	"an age does not start again": {
+		"age_grows",
+		func(r cas.Register) cas.Register {
+			begun := time.Now()
+			return ageing(r, func(time.Duration) time.Duration { return time.Since(begun) })
+		},
+	},
 	"the end of the context is ignored": {
 		"ended_context_is_Ambiguous",
 		func(r cas.Register) cas.Register {
 			return mutant{Register: r, load: func(context.Context) (cas.Value, error) { return r.Load(context.Background()) }}
 		},
 	},
+}
+
+// ageing is a register that shows other ages.
+func ageing(r cas.Register, other func(time.Duration) time.Duration) cas.Register {
+	return mutant{Register: r, load: func(ctx context.Context) (cas.Value, error) {
+		v, err := r.Load(ctx)
+		v.Age = other(v.Age)
+		return v, err
+	}}
 }
 
 // meeting lets two callers that have both checked go on together, so that the
@@ -221,6 +263,7 @@ func TestMutant(t *testing.T) {
 	}
 	castest.Run(t, open)
 	castest.Exact(t, open)
+	castest.Ages(t, open)
 }
 
 func TestSuiteCatchesBrokenStores(t *testing.T) {

@@ -16,16 +16,21 @@ import (
 // looks for more than the probe: what two leaders need is a write that is
 // accepted, so a store that only mixes up its reads passes here.
 var verdicts = map[string]cas.StoreFault{
-	"create ignores its condition":      cas.FaultNotEnforced,
-	"replace ignores its condition":     cas.FaultNotEnforced,
-	"replace creates an absent object":  cas.FaultNotEnforced,
-	"an empty version is no condition":  cas.FaultNotEnforced,
-	"create checks, then writes":        cas.FaultRaced,
-	"replace checks, then writes":       cas.FaultRaced,
-	"version comes from a second read":  "",
-	"data comes from a second read":     "",
-	"an empty object is absent":         "",
-	"the end of the context is ignored": "",
+	"create ignores its condition":        cas.FaultNotEnforced,
+	"replace ignores its condition":       cas.FaultNotEnforced,
+	"replace creates an absent object":    cas.FaultNotEnforced,
+	"an empty version is no condition":    cas.FaultNotEnforced,
+	"create checks, then writes":          cas.FaultRaced,
+	"replace checks, then writes":         cas.FaultRaced,
+	"version comes from a second read":    "",
+	"data comes from a second read":       "",
+	"an empty object is absent":           "",
+	"an age is negative":                  "",
+	"an age counts from an earlier write": "",
+	"an age shrinks":                      "",
+	"an age stands still":                 "",
+	"an age does not start again":         "",
+	"the end of the context is ignored":   "",
 }
 
 // racing are the two mutants whose race has to happen in every run; those of the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
+	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/cas/internal/posix"
@@ -13,12 +14,16 @@ import (
 // read returns content and version of one state of the file. Both come from one
 // descriptor: a rename meanwhile changes which file has the name, not this one.
 // A file that is too large has a version beside its error.
+//
+// The age is by this machine's wall clock, since a file system does not say what
+// its clock shows now. The two are one on a local disk; elsewhere, and after a
+// step, the age is off by what they differ. A time in the future is age 0.
 func read(path string) (cas.Value, error) {
 	c, err := posix.Read(path)
 	if err != nil && !errors.Is(err, posix.ErrTooLarge) {
 		return cas.Value{}, err
 	}
-	return cas.Value{Data: c.Data, Version: version(c.Info, c.Sum)}, err
+	return cas.Value{Data: c.Data, Version: version(c.Info, c.Sum), Age: cas.AgeOf(time.Now(), c.Info.ModTime())}, err
 }
 
 // version names one state of a file. The hash alone would do for callers that

@@ -62,6 +62,7 @@ func (b *Bucket) Close() error {
 type register struct {
 	bucket *Bucket
 	name   string
+	dates  *dates // nil: the age is worth no request
 }
 
 func (r *register) Describe() string { return "gs://" + r.bucket.name + "/" + r.name }
@@ -81,8 +82,8 @@ func (r *register) Load(ctx context.Context) (cas.Value, error) {
 }
 
 func (r *register) read(ctx context.Context) (cas.Value, error) {
-	ctx, a := newAttempt(ctx)
-	in, err := r.object().NewReader(ctx)
+	download, a := newAttempt(ctx)
+	in, err := r.object().NewReader(download)
 	if err != nil {
 		return cas.Value{}, err
 	}
@@ -96,10 +97,13 @@ func (r *register) read(ctx context.Context) (cas.Value, error) {
 		return cas.Value{}, fmt.Errorf("read body: %w", err)
 	case in.Attrs.Generation <= 0:
 		return cas.Value{}, errNoVersion
-	case len(data) > cas.MaxSize:
-		return cas.Value{Version: version(in.Attrs.Generation)}, errTooLarge
 	}
-	return cas.Value{Data: data, Version: version(in.Attrs.Generation)}, nil
+	v := cas.Value{Version: version(in.Attrs.Generation), Age: r.age(ctx, a, in.Attrs.Generation)}
+	if len(data) > cas.MaxSize {
+		return v, errTooLarge
+	}
+	v.Data = data
+	return v, nil
 }
 
 func (r *register) Create(ctx context.Context, data []byte) (cas.Version, error) {

@@ -3,8 +3,8 @@
 //
 // # What it guarantees
 //
-// One call is one request, and so is a removal in the scratch area of the probe,
-// the only delete there is. A write is a multipart upload that contains the whole
+// One call is one request, but for the two below, and so is a removal in the
+// scratch area of the probe, the only delete there is. A write is a multipart upload that contains the whole
 // document, with exactly one condition, ifGenerationMatch=0 for Create and
 // ifGenerationMatch=<version> for Replace. A version that is no generation (empty
 // or 0, which the client library would leave out) is a Conflict and is not sent.
@@ -16,6 +16,11 @@
 // and the answer named a generation. The CRC32C travels with the document, so the
 // service refuses a write that was damaged on the way instead of storing it. A
 // Load takes body and generation from one answer.
+//
+// The age is Date minus Last-Modified of that answer, where it has both. The
+// service's own downloads have no Last-Modified, so Load says 0 there. A register
+// from [Bucket.Aged] then asks for the object's metadata, once for each generation,
+// in a second request whose failure only leaves the age 0.
 //
 // Calls return when their context ends, also where the library would wait (a
 // token exchange, the close of an upload).

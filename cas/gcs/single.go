@@ -6,6 +6,9 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/cas/internal/wire"
 )
 
 // single lets one request through for each attempt. The library has three ways
@@ -20,6 +23,8 @@ type attempt struct {
 	mu   sync.Mutex
 	sent bool
 	cut  error // why the body of the answer ended early
+
+	date, modified time.Time // see wire.TakeTimes
 }
 
 type attemptKey struct{}
@@ -39,8 +44,11 @@ func (t *single) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errSecondRequest
 	}
 	resp, err := t.base.RoundTrip(req)
-	if resp != nil && resp.Body != nil {
-		resp.Body = &body{ReadCloser: resp.Body, attempt: a}
+	if resp != nil {
+		a.answered(resp.Header)
+		if resp.Body != nil {
+			resp.Body = &body{ReadCloser: resp.Body, attempt: a}
+		}
 	}
 	return resp, err
 }
@@ -51,6 +59,20 @@ func (a *attempt) begin() bool {
 	first := !a.sent
 	a.sent = true
 	return first
+}
+
+func (a *attempt) answered(h http.Header) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.date, a.modified = wire.TakeTimes(h)
+}
+
+// times are the service's clock and when it wrote the object, as far as the answer
+// said.
+func (a *attempt) times() (date, modified time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.date, a.modified
 }
 
 // truncated is the error that ended the body early, or nil.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/cas/internal/posix"
@@ -25,17 +26,21 @@ var errUnsettled = errors.New("the directory changes faster than it can be read,
 type state struct {
 	version version
 	data    []byte
-	err     error // why there is no data though there is a version
+	written time.Time // by the file server's clock
+	err     error     // why there is no data though there is a version
 }
 
-// load reads the object.
+// load reads the object. Its age is by this machine's wall clock, since a file
+// server does not say what its clock shows now: it is off by what the two differ,
+// and 0 where the server's is ahead by more. The time is the private file's, which
+// was written just before it was linked.
 func (r *register) load(ctx context.Context) (cas.Value, error) {
 	start := r.now()
 	s, err := r.look(ctx)
 	if err != nil {
 		return cas.Value{}, err
 	}
-	v := cas.Value{Data: s.data, Version: s.version.text()}
+	v := cas.Value{Data: s.data, Version: s.version.text(), Age: cas.AgeOf(time.Now(), s.written)}
 	r.know(v.Version, start)
 	return v, s.err
 }
@@ -61,7 +66,7 @@ func (r *register) look(ctx context.Context) (state, error) {
 		case absent && err != nil && !errors.Is(err, posix.ErrTooLarge):
 			return state{}, err // also: neither of them exists
 		case absent, alien:
-			top = state{version: version{top.version.seq, top.version.sum, identity(c)}, data: c.Data, err: err}
+			top = state{version: version{top.version.seq, top.version.sum, identity(c)}, data: c.Data, written: c.Info.ModTime(), err: err}
 		case err != nil && !harmless(err):
 			// What cannot be read may be another program's. Not knowing is no
 			// reason to claim.
@@ -122,7 +127,7 @@ func (r *register) at(n int64) (state, error) {
 	if err != nil && !errors.Is(err, posix.ErrTooLarge) {
 		return state{}, err
 	}
-	return state{version: version{seq: n, sum: c.Sum}, data: c.Data, err: err}, nil
+	return state{version: version{seq: n, sum: c.Sum}, data: c.Data, written: c.Info.ModTime(), err: err}, nil
 }
 
 // numbers lists the versions there are, in ascending order.

@@ -5,7 +5,9 @@
 //
 // Every operation takes effect at one instant, under one mutex, so the registers
 // of all buckets of one [Store] are linearizable. Versions come from one counter
-// and are never used twice. Data is copied on the way in and on the way out. A
+// and are never used twice. The age of a value is what has passed since its write,
+// to the nanosecond, also on the fake time of testing/synctest. Data is copied on
+// the way in and on the way out. A
 // call whose context has ended does nothing and says Ambiguous, as a real store
 // would leave it.
 //

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 )
@@ -15,11 +16,22 @@ import (
 type Store struct {
 	mu      sync.Mutex
 	writes  uint64
-	objects map[string]cas.Value
+	objects map[string]state
 }
 
+// state is one object.
+type state struct {
+	data    []byte
+	version cas.Version
+	written time.Time
+}
+
+// clock is the store's. It is wall time only: inside and outside of a synctest
+// bubble the monotonic clocks have nothing to do with each other.
+func clock() time.Time { return time.Now().Round(0) }
+
 // New returns an empty store.
-func New() *Store { return &Store{objects: map[string]cas.Value{}} }
+func New() *Store { return &Store{objects: map[string]state{}} }
 
 // Open returns another client of the store. Closing it does not touch the
 // objects or other clients.
@@ -46,7 +58,7 @@ func (b *Bucket) Register(name string) cas.Register { return &register{b, name} 
 func (b *Bucket) Scratch(object string) cas.Scratch {
 	return cas.NewScratch(b, object, func(ctx context.Context, name string) error {
 		r := &register{b, name}
-		return r.at(ctx, "remove", func(cas.Value, bool) error {
+		return r.at(ctx, "remove", func(state, bool) error {
 			delete(b.store.objects, name)
 			return nil
 		})
@@ -69,22 +81,22 @@ type register struct {
 func (r *register) Describe() string { return "mem://" + r.name }
 
 func (r *register) Load(ctx context.Context) (v cas.Value, err error) {
-	err = r.at(ctx, "load", func(now cas.Value, exists bool) error {
-		switch {
-		case !exists:
+	err = r.at(ctx, "load", func(now state, exists bool) error {
+		if !exists {
 			return cas.NotFound
-		case len(now.Data) > cas.MaxSize:
-			v = cas.Value{Version: now.Version}
+		}
+		v = cas.Value{Version: now.version, Age: cas.AgeOf(clock(), now.written)}
+		if len(now.data) > cas.MaxSize {
 			return cas.Corrupt
 		}
-		v = cas.Value{Data: bytes.Clone(now.Data), Version: now.Version}
+		v.Data = bytes.Clone(now.data)
 		return nil
 	})
 	return v, err
 }
 
 func (r *register) Create(ctx context.Context, data []byte) (v cas.Version, err error) {
-	err = r.at(ctx, "create", func(_ cas.Value, exists bool) error {
+	err = r.at(ctx, "create", func(_ state, exists bool) error {
 		if exists {
 			return cas.Conflict
 		}
@@ -95,8 +107,8 @@ func (r *register) Create(ctx context.Context, data []byte) (v cas.Version, err 
 }
 
 func (r *register) Replace(ctx context.Context, data []byte, old cas.Version) (v cas.Version, err error) {
-	err = r.at(ctx, "replace", func(now cas.Value, exists bool) error {
-		if !exists || now.Version != old {
+	err = r.at(ctx, "replace", func(now state, exists bool) error {
+		if !exists || now.version != old {
 			return cas.Conflict
 		}
 		v = r.put(data)
@@ -106,7 +118,7 @@ func (r *register) Replace(ctx context.Context, data []byte, old cas.Version) (v
 }
 
 // at runs f at one instant of the store.
-func (r *register) at(ctx context.Context, op string, f func(now cas.Value, exists bool) error) error {
+func (r *register) at(ctx context.Context, op string, f func(now state, exists bool) error) error {
 	fail := func(class cas.Class, cause error) error {
 		return &cas.Error{Class: class, Op: op, Object: r.Describe(), Err: cause}
 	}
@@ -130,6 +142,6 @@ func (r *register) put(data []byte) cas.Version {
 	s := r.bucket.store
 	s.writes++
 	v := cas.Version(strconv.FormatUint(s.writes, 10))
-	s.objects[r.name] = cas.Value{Data: bytes.Clone(data), Version: v}
+	s.objects[r.name] = state{data: bytes.Clone(data), version: v, written: clock()}
 	return v
 }

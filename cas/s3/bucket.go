@@ -81,10 +81,13 @@ func (r *register) Load(ctx context.Context) (cas.Value, error) {
 			return cas.Value{}, fmt.Errorf("read body: %w", err)
 		case aws.ToString(out.ETag) == "":
 			return cas.Value{}, errNoVersion
-		case len(data) > cas.MaxSize:
-			return cas.Value{Version: cas.Version(*out.ETag)}, errTooLarge
 		}
-		return cas.Value{Data: data, Version: cas.Version(*out.ETag)}, nil
+		v := cas.Value{Version: cas.Version(*out.ETag), Age: ageOf(out.ResultMetadata)}
+		if len(data) > cas.MaxSize {
+			return v, errTooLarge
+		}
+		v.Data = data
+		return v, nil
 	})
 }
 

@@ -74,6 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Bucket, error) {
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.DisableLogOutputChecksumValidationSkipped = true
 		o.ContinueHeaderThresholdBytes = -1
+		o.APIOptions = append(o.APIOptions, takeAge)
 
 		if cfg.EndpointURL != "" {
 			o.BaseEndpoint = aws.String(cfg.EndpointURL)

@@ -11,7 +11,8 @@
 // is not sent, because the client would leave the header out or match anything.
 // A write succeeded if the answer is 2xx and carries an ETag; 2xx without one is
 // Ambiguous. A Load takes body and ETag from one answer and reads the body to its
-// announced end; a shorter body is Ambiguous.
+// announced end; a shorter body is Ambiguous. The age is Date minus Last-Modified
+// of that answer; this machine's clock has no part in it.
 //
 // The body goes out as it is, with Content-Length and the hash that the signature
 // covers, and without the trailing checksum that many compatible stores refuse;

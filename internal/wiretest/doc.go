@@ -1,14 +1,16 @@
 // Package wiretest is a scripted HTTP server for tests: it gives exactly the
 // answers it was told, one a request, also those that no real server gives when
-// asked (a reset, half a body, silence), and keeps what it was sent.
+// asked (a reset, half a body, an answer that comes too late, silence), and keeps
+// what it was sent.
 //
 // # What it guarantees
 //
-// Answers are used in order, one for each attempt. An attempt is a request that
+// With [Start] answers are used in order, one for each attempt. An attempt is a request that
 // arrived whole, or a connection for an answer that does not wait for a request.
 // An attempt beyond the script is counted and answered 500, and fails the test:
-// a hidden retry does not go unnoticed. The bytes of an answer are sent as
-// written, nothing is added.
+// a hidden retry does not go unnoticed. With [StartFunc] each answer is made of its
+// request, without end. The bytes of an answer are sent as written, nothing is
+// added.
 //
 // # What it does not guarantee
 //

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Request is one request as it arrived.
@@ -36,6 +37,9 @@ type Server struct {
 	listener net.Listener
 	wg       sync.WaitGroup
 
+	answer   func(Request) Answer // instead of a script
+	stopping chan struct{}
+
 	mu       sync.Mutex
 	script   []Answer
 	next     int
@@ -48,11 +52,25 @@ type Server struct {
 // and checks that the script was not exceeded.
 func Start(t testing.TB, script ...Answer) *Server {
 	t.Helper()
+	return start(t, &Server{script: script})
+}
+
+// StartFunc starts a server whose answers are made by a function of the request,
+// for any number of requests. The function is called once for each, on the
+// goroutine of its connection; it may wait. Its answer must not be ResetAtOnce:
+// by then the request has been read.
+func StartFunc(t testing.TB, answer func(Request) Answer) *Server {
+	t.Helper()
+	return start(t, &Server{answer: answer})
+}
+
+func start(t testing.TB, s *Server) *Server {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatalf("wiretest: %v", err)
 	}
-	s := &Server{t: t, listener: l, script: script, conns: map[net.Conn]struct{}{}}
+	s.t, s.listener, s.conns, s.stopping = t, l, map[net.Conn]struct{}{}, make(chan struct{})
 	s.wg.Go(s.accept)
 	t.Cleanup(s.stop)
 	return s
@@ -78,13 +96,14 @@ func (s *Server) Requests() []Request {
 func (s *Server) stop() {
 	s.mu.Lock()
 	s.closed = true
+	close(s.stopping)
 	for c := range s.conns {
 		c.Close()
 	}
 	s.mu.Unlock()
 	s.listener.Close()
 	s.wg.Wait()
-	if s.next > len(s.script) {
+	if s.answer == nil && s.next > len(s.script) {
 		s.t.Errorf("wiretest: %d attempts, the script has %d answers", s.next, len(s.script))
 	}
 }
@@ -136,6 +155,9 @@ func (s *Server) serve(c net.Conn) {
 			return
 		}
 		a := s.arrived(req, body)
+		if !s.wait(a.late) {
+			return
+		}
 		switch a.kind {
 		case resetAtOnce, resetAfterRequest:
 			reset(c)
@@ -144,26 +166,53 @@ func (s *Server) serve(c net.Conn) {
 			_, _ = in.ReadByte() // returns when the client, or stop, closes the connection
 			return
 		default:
-			if _, err := io.WriteString(c, a.bytes()); err != nil || a.send < len(a.body) {
+			if _, err := io.WriteString(c, a.bytes()); err != nil {
+				return
+			}
+			if !a.whole() {
+				if a.rst {
+					reset(c)
+				}
 				return
 			}
 		}
 	}
 }
 
+// arrived keeps a request and returns its answer.
 func (s *Server) arrived(req *http.Request, body []byte) Answer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = append(s.requests, Request{
+	r := Request{
 		Method: req.Method, Target: req.RequestURI, Host: req.Host, Header: req.Header,
 		ContentLength: req.ContentLength, TransferEncoding: strings.Join(req.TransferEncoding, ","),
 		Body: body,
-	})
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, r)
 	s.next++
-	if s.next > len(s.script) {
+	n := s.next
+	s.mu.Unlock()
+	switch {
+	case s.answer != nil:
+		return s.answer(r)
+	case n > len(s.script):
 		return Respond(http.StatusInternalServerError, "")
 	}
-	return s.script[s.next-1]
+	return s.script[n-1]
+}
+
+// wait reports whether the time passed before the server was stopped.
+func (s *Server) wait(d time.Duration) bool {
+	if d == 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.stopping:
+		return false
+	}
 }
 
 // reset makes Close send RST instead of FIN.

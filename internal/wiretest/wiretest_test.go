@@ -56,6 +56,68 @@ func TestCutBodyIsAnUnexpectedEnd(t *testing.T) {
 	}
 }
 
+func TestAnAnswerCanEndAnywhere(t *testing.T) {
+	const statusLine = len("HTTP/1.1 200 OK\r\n")
+	whole := wiretest.Respond(200, "0123456789", "X-A: b")
+	for name, tt := range map[string]struct {
+		answer wiretest.Answer
+		body   string
+		want   error
+	}{
+		"in the head":                   {whole.CutHead(statusLine), "", io.ErrUnexpectedEOF},
+		"in the body, by a reset":       {whole.Cut(4).ByReset(), "", syscall.ECONNRESET},
+		"of a chunked body, whole":      {whole.Chunked(), "0123456789", nil},
+		"of a chunked body, in a chunk": {whole.Chunked().Cut(3 + 4), "0123", io.ErrUnexpectedEOF},
+		"before the last chunk":         {whole.Chunked().Cut(3 + 10 + 2), "0123456789", io.ErrUnexpectedEOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := wiretest.Start(t, tt.answer)
+			_, body, err := put(t, t.Context(), s.URL(), "")
+			if !errors.Is(err, tt.want) {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+			// A reset may overtake what was sent before it.
+			if body != tt.body && tt.want != syscall.ECONNRESET {
+				t.Errorf("%q", body)
+			}
+		})
+	}
+}
+
+func TestALateAnswerComesAfterItsTime(t *testing.T) {
+	const late = 80 * time.Millisecond
+	s := wiretest.Start(t, wiretest.Respond(200, "").After(late), wiretest.Respond(200, "").After(time.Hour))
+	begun := time.Now()
+	if _, _, err := put(t, t.Context(), s.URL(), ""); err != nil || time.Since(begun) < late {
+		t.Errorf("%v after %v", err, time.Since(begun))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, _, err := put(t, ctx, s.URL(), ""); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAnswersCanBeMadeOfTheRequest(t *testing.T) {
+	s := wiretest.StartFunc(t, func(r wiretest.Request) wiretest.Answer {
+		if string(r.Body) == "drop" {
+			return wiretest.ResetAfterRequest()
+		}
+		return wiretest.Respond(200, r.Path()+" "+string(r.Body))
+	})
+	for range 2 {
+		if _, body, err := put(t, t.Context(), s.URL()+"/a", "x"); err != nil || body != "/a x" {
+			t.Errorf("%q %v", body, err)
+		}
+	}
+	if _, _, err := put(t, t.Context(), s.URL(), "drop"); err == nil {
+		t.Error("no reset")
+	}
+	if s.Attempts() != 3 {
+		t.Errorf("%d attempts", s.Attempts())
+	}
+}
+
 func TestResets(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer   wiretest.Answer

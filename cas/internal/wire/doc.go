@@ -1,5 +1,5 @@
 // Package wire holds what the two HTTP backends of cas share: the parsed
-// endpoint, the HTTP client, and causes without credentials.
+// endpoint, the HTTP client, the age of an object, and causes without credentials.
 //
 // # What it guarantees
 //
