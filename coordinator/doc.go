@@ -29,6 +29,11 @@
 // exceed every epoch that ever sealed the checkpoint document, so that a
 // deleted lease does not set them back.
 //
+// With [WithRequests] a second object beside the lease carries what people ask
+// for: a hold, during which nobody leads; a step-down of one term or process; and
+// a handover to a replica of a new revision. Nobody claims without having read
+// it in the same attempt. Crash back-off spans the replicas: it is in the record.
+//
 // # What it does not guarantee
 //
 // The election cannot stop work that ignores its context: the claim holds if
@@ -40,8 +45,8 @@
 //
 // # How it is built
 //
-// machine.go, candidate.go, leader.go and release.go are the pure decision: a
-// state and an input give a new state and actions. elector.go feeds it with
+// machine.go, candidate.go, leader.go, release.go, ask.go and handover.go are the
+// pure decision: a state and an input give a new state and actions. elector.go feeds it with
 // time and answers and performs the actions; requests run beside its loop, so
 // that a deadline passes even while a call hangs.
 package coordinator

@@ -59,6 +59,7 @@ type replica struct {
 	events []Event
 	drain  time.Duration // how long the work takes to end
 	fail   error         // the work returns it at once
+	broken bool          // the work crashes three times and gives up
 }
 
 // fast is the configuration of the tests: ttl 6 s, renew 2 s, poll 1 s.
@@ -97,8 +98,11 @@ func (r *replica) run() *replica {
 func (r *replica) lead(ctx context.Context, t *Term) error {
 	r.w.act(r.name, "start", t.Epoch(), nil)
 	r.mu.Lock()
-	fail, drain := r.fail, r.drain
+	fail, drain, broken := r.fail, r.drain, r.broken
 	r.mu.Unlock()
+	if broken {
+		fail = r.crash(ctx, t)
+	}
 	if fail != nil {
 		r.w.act(r.name, "end", t.Epoch(), fail)
 		return fail
@@ -120,6 +124,22 @@ func (r *replica) lead(ctx context.Context, t *Term) error {
 	}
 	r.w.act(r.name, "end", t.Epoch(), context.Cause(ctx))
 	return nil
+}
+
+// crash is work that crashes three times, as package supervise keeps it.
+func (r *replica) crash(ctx context.Context, t *Term) error {
+	for n := 0; ; n++ {
+		r.w.act(r.name, "crash", t.Epoch(), nil)
+		pause := min(30*time.Second, time.Second<<min(t.Failures(), 5))
+		if t.Failed(); n == 2 {
+			return fmt.Errorf("crashed: %w", ErrCrashLoop)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func (w *world) act(replica, kind string, epoch int64, cause error) {

@@ -61,7 +61,7 @@ func (s requestRegister) ReadRequest(ctx context.Context) (RequestState, error) 
 		return RequestState{}, fmt.Errorf("read request %s: %w: answer without a version", s.DescribeRequest(), cas.Ambiguous)
 	}
 	r, problem := ParseRequest(v.Data)
-	return RequestState{Request: r, Version: v.Version, Problem: problem}, nil
+	return RequestState{Request: r, Version: v.Version, Age: v.Age, Problem: problem}, nil
 }
 
 func (s requestRegister) WriteRequest(ctx context.Context, r Request, old cas.Version) error {

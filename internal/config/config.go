@@ -41,9 +41,10 @@ type Config struct {
 	// Workload is the command that runs only while this replica leads.
 	Workload Workload `key:"workload"`
 
-	file    string            // the file read, or ""
-	set     map[string]origin // keys that the file or the environment gave
-	sf2loki map[string]origin // sf2loki's own sections that were given
+	file     string            // the file read, or ""
+	document []byte            // its content
+	set      map[string]origin // keys that the file or the environment gave
+	sf2loki  map[string]origin // sf2loki's own sections that were given
 }
 
 // Coordinate says how replicas agree on the one that acts.

@@ -39,8 +39,10 @@ func Load(path string, environ []string) (*Config, error) {
 
 	// 1. The file, if there is one. Without a readable document every further
 	// complaint would be about something that is perhaps not even missing.
+	var data []byte
 	if path != "" {
-		data, problem := readFile(path)
+		var problem *Problem
+		data, problem = readFile(path)
 		if problem != nil {
 			return nil, newError([]Problem{*problem})
 		}
@@ -61,7 +63,7 @@ func Load(path string, environ []string) (*Config, error) {
 	l.overlay(root)
 	// 4. Types and unknown keys, onto the defaults.
 	c := defaults()
-	c.file, c.sf2loki = path, l.others
+	c.file, c.document, c.sf2loki = path, data, l.others
 	l.decode(schema, root, reflect.ValueOf(c).Elem(), c.set)
 	// 5. Rules across keys.
 	l.validate(c)

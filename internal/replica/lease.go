@@ -15,9 +15,9 @@ import (
 	"github.com/sf2loki/sf2loki-ha/internal/telemetry"
 )
 
-// leaseStore opens the store of the lease, with its requests counted, or nil
-// with coordinate.type noop.
-func (c *clients) leaseStore(ctx context.Context, cfg config.Coordinate, metrics *telemetry.Metrics, log *slog.Logger) (coordinator.LeaseStore, error) {
+// leaseStore opens the store of the lease and the one of its request object, with
+// their requests counted, or nil with coordinate.type noop.
+func (c *clients) leaseStore(ctx context.Context, cfg config.Coordinate, metrics *telemetry.Metrics, log *slog.Logger) (coordinator.LeaseStore, coordinator.RequestStore, error) {
 	if cfg.Type == config.TypeK8sLease {
 		// What the client library has to say by itself, such as a token file that
 		// cannot be read again, comes in our format.
@@ -25,16 +25,37 @@ func (c *clients) leaseStore(ctx context.Context, cfg config.Coordinate, metrics
 		l := cfg.K8sLease
 		s, err := k8slease.Open(ctx, k8slease.Config{Namespace: l.Namespace, Name: l.Name, Kubeconfig: l.Kubeconfig})
 		if err != nil {
-			return nil, fmt.Errorf("open Kubernetes client: %w", err)
+			return nil, nil, fmt.Errorf("open Kubernetes client: %w", err)
 		}
 		c.open = append(c.open, s)
-		return countedLease{s, metrics}, nil
+		return countedLease{s, metrics}, countedRequests{coordinator.RequestsFrom(s.Requests()), metrics}, nil
 	}
-	reg, err := c.lease(ctx, cfg, log)
+	reg, requests, err := c.lease(ctx, cfg, log)
 	if reg == nil || err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return coordinator.FromRegister(metrics.Instrument(reg)), nil
+	return coordinator.FromRegister(metrics.Instrument(reg)), countedRequests{coordinator.RequestsFrom(requests), metrics}, nil
+}
+
+// countedRequests counts the requests that concern the request object, apart from
+// those of the lease: that it does not exist is the ordinary answer.
+type countedRequests struct {
+	coordinator.RequestStore
+	metrics *telemetry.Metrics
+}
+
+func (r countedRequests) ReadRequest(ctx context.Context) (coordinator.RequestState, error) {
+	begun := time.Now()
+	state, err := r.RequestStore.ReadRequest(ctx)
+	r.metrics.StoreRequest("request", cas.ClassOf(err), time.Since(begun))
+	return state, err
+}
+
+func (r countedRequests) WriteRequest(ctx context.Context, q coordinator.Request, old cas.Version) error {
+	begun := time.Now()
+	err := r.RequestStore.WriteRequest(ctx, q, old)
+	r.metrics.StoreRequest("request", cas.ClassOf(err), time.Since(begun))
+	return err
 }
 
 // countedLease counts what an instrumented register would.

@@ -70,7 +70,7 @@ func New(ctx context.Context, opts Options) (_ *Replica, err error) {
 	cfg := opts.Config
 	r.metrics = telemetry.New(opts.Version, r.state)
 	election := cfg.Election(r.identity())
-	election.Revision = opts.Version
+	election.Revision = cfg.Revision(opts.Version, opts.Command)
 
 	if err := r.openWork(ctx, election); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (r *Replica) openWork(ctx context.Context, election coordinator.Config) err
 
 // openCoordinator prepares the election.
 func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Config) error {
-	store, err := r.clients.leaseStore(ctx, r.opts.Config.Coordinate, r.metrics, r.log)
+	store, requests, err := r.clients.leaseStore(ctx, r.opts.Config.Coordinate, r.metrics, r.log)
 	if err != nil {
 		return &SetupError{err}
 	}
@@ -167,7 +167,7 @@ func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Conf
 		return nil
 	}
 	election.Lease = r.opts.Config.LeaseIdentity()
-	opts := []coordinator.Option{coordinator.WithObserver(r.observe), coordinator.WithObserver(log)}
+	opts := []coordinator.Option{coordinator.WithObserver(r.observe), coordinator.WithObserver(log), coordinator.WithRequests(requests)}
 	if fence != nil {
 		opts = append(opts, coordinator.WithFence(fence))
 	}
@@ -243,7 +243,7 @@ func (r *Replica) state() telemetry.State {
 	s := r.coord.Status()
 	return telemetry.State{
 		Leader: s.Role != coordinator.RoleStandby, Epoch: max(s.Epoch, s.Observed.Epoch), LeaseAge: s.Unchanged,
-		Remaining: s.Remaining, WorkRunning: r.work.running.Load(),
+		Remaining: s.Remaining, WorkRunning: r.work.running.Load(), Hold: s.Hold,
 	}
 }
 

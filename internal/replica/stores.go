@@ -33,19 +33,30 @@ func (c *clients) Close() error {
 	return errors.Join(errs...)
 }
 
-// lease opens the register of the lease, or nil with coordinate.type noop.
-func (c *clients) lease(ctx context.Context, cfg config.Coordinate, log *slog.Logger) (cas.Register, error) {
+// lease opens the registers of the lease and of its request object, or nil with
+// coordinate.type noop.
+func (c *clients) lease(ctx context.Context, cfg config.Coordinate, log *slog.Logger) (lease, requests cas.Register, err error) {
 	switch cfg.Type {
 	case config.TypeNoop:
-		return nil, nil
+		return nil, nil, nil
 	case config.TypeFileLease:
-		return linkfile.New(cfg.FileLease.Path, fileLease(cfg.FileLease, log)), nil
+		path := cfg.FileLease.Path
+		return linkfile.New(path, fileLease(cfg.FileLease, log)), linkfile.New(path+coordinator.RequestSuffix, linkfile.Options{}), nil
 	case config.TypeS3Lease:
-		return c.s3(ctx, s3Config(cfg.S3Lease), cfg.S3Lease.Key)
+		b, err := c.s3(ctx, s3Config(cfg.S3Lease))
+		return both(b, cfg.S3Lease.Key, err)
 	case config.TypeGCSLease:
-		return c.gcs(ctx, gcsConfig(cfg.GCSLease), cfg.GCSLease.ObjectName)
+		b, err := c.gcs(ctx, gcsConfig(cfg.GCSLease))
+		return both(b, cfg.GCSLease.ObjectName, err)
 	}
-	return nil, fmt.Errorf("open lease: coordinate.type %q has no store", cfg.Type)
+	return nil, nil, fmt.Errorf("open lease: coordinate.type %q has no store", cfg.Type)
+}
+
+func both(b cas.Bucket, name string, err error) (lease, requests cas.Register, _ error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.Register(name), b.Register(name + coordinator.RequestSuffix), nil
 }
 
 // fileLease is what makes a register of files a lease.
@@ -89,29 +100,38 @@ func (c *clients) state(ctx context.Context, cfg config.State) (cas.Register, er
 	case config.StoreFile:
 		return file.New(cfg.File.Path), nil
 	case config.StoreS3:
-		return c.s3(ctx, s3.Config{Bucket: cfg.S3.Bucket, Region: cfg.S3.Region, EndpointURL: cfg.S3.EndpointURL}, cfg.S3.Key)
+		b, err := c.s3(ctx, s3.Config{Bucket: cfg.S3.Bucket, Region: cfg.S3.Region, EndpointURL: cfg.S3.EndpointURL})
+		return register(b, cfg.S3.Key, err)
 	case config.StoreGCS:
-		return c.gcs(ctx, gcs.Config{Bucket: cfg.GCS.Bucket, ServiceFile: cfg.GCS.ServiceFile, EndpointURL: cfg.GCS.EndpointURL}, cfg.GCS.ObjectName)
+		b, err := c.gcs(ctx, gcs.Config{Bucket: cfg.GCS.Bucket, ServiceFile: cfg.GCS.ServiceFile, EndpointURL: cfg.GCS.EndpointURL})
+		return register(b, cfg.GCS.ObjectName, err)
 	}
 	return nil, fmt.Errorf("open checkpoint document: state.store %q has no store", cfg.Store)
 }
 
-func (c *clients) s3(ctx context.Context, cfg s3.Config, key string) (cas.Register, error) {
+func register(b cas.Bucket, name string, err error) (cas.Register, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b.Register(name), nil
+}
+
+func (c *clients) s3(ctx context.Context, cfg s3.Config) (cas.Bucket, error) {
 	b, err := s3.Open(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open S3 client: %w", err)
 	}
 	c.open = append(c.open, b)
-	return b.Register(key), nil
+	return b, nil
 }
 
-func (c *clients) gcs(ctx context.Context, cfg gcs.Config, name string) (cas.Register, error) {
+func (c *clients) gcs(ctx context.Context, cfg gcs.Config) (cas.Bucket, error) {
 	b, err := gcs.Open(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open Cloud Storage client: %w", err)
 	}
 	c.open = append(c.open, b)
-	return b.Register(name), nil
+	return b, nil
 }
 
 // StateWriteInterval is how far apart writes of the checkpoint document must

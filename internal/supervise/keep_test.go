@@ -198,14 +198,14 @@ func TestBackoffEndsWithTheTerm(t *testing.T) {
 func TestReplicaStepsDownWhenItCannotWork(t *testing.T) {
 	broken := errors.New("sealed by a higher epoch")
 	for name, tt := range map[string]struct {
-		script script
+		script *script
 		want   error
 	}{
-		"seal fails":         {script{seals: []error{broken}}, broken},
-		"second seal fails":  {script{runs: []fakeRun{exitAfter(0)}, seals: []error{nil, broken}}, broken},
-		"start fails":        {script{runs: []fakeRun{{0, StartFailed, ErrStart}}}, ErrStart},
-		"guard fails":        {script{runs: []fakeRun{{0, GuardFailed, ErrGuard}}}, ErrGuard},
-		"guard saw the time": {script{runs: []fakeRun{{0, KilledAtDeadline, nil}}}, coordinator.ErrExpired},
+		"seal fails":         {&script{seals: []error{broken}}, broken},
+		"second seal fails":  {&script{runs: []fakeRun{exitAfter(0)}, seals: []error{nil, broken}}, broken},
+		"start fails":        {&script{runs: []fakeRun{{0, StartFailed, ErrStart}}}, ErrStart},
+		"guard fails":        {&script{runs: []fakeRun{{0, GuardFailed, ErrGuard}}}, ErrGuard},
+		"guard saw the time": {&script{runs: []fakeRun{{0, KilledAtDeadline, nil}}}, coordinator.ErrExpired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

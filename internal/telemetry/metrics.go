@@ -22,6 +22,8 @@ type State struct {
 	LeaseAge time.Duration
 	// Remaining is the time to the deadline; only used while leading.
 	Remaining time.Duration
+	// Hold is how long a hold still lasts, as far as this replica knows.
+	Hold time.Duration
 	// WorkRunning: the child, or the lead function, runs.
 	WorkRunning bool
 }
@@ -86,7 +88,7 @@ func New(version string, state func() State) *Metrics {
 	}
 	// Series that are there from the start: a rate over a counter that appears
 	// with its first event misses that event.
-	for _, op := range []string{opLoad, opCreate, opReplace} {
+	for _, op := range []string{opLoad, opCreate, opReplace, opRequest} {
 		m.seconds.WithLabelValues(op)
 		m.requests.WithLabelValues(op, string(classOK))
 		for _, class := range cas.Classes() {
@@ -115,7 +117,8 @@ func (m *Metrics) Handler() http.Handler {
 	})
 }
 
-// StoreRequest counts one request to the store: op is load, create or replace,
+// StoreRequest counts one request to the store: op is load, create, replace or
+// request,
 // class is "" for success. Registers wrapped by Instrument do it by themselves.
 func (m *Metrics) StoreRequest(op string, class cas.Class, took time.Duration) {
 	if class == "" {
@@ -163,11 +166,12 @@ var (
 	epochDesc     = prometheus.NewDesc("sf2loki_ha_epoch", "Highest epoch seen.", nil, nil)
 	ageDesc       = prometheus.NewDesc("sf2loki_ha_lease_observed_age_seconds", "Time since the version of the lease changed, on this replica's clock.", nil, nil)
 	remainingDesc = prometheus.NewDesc("sf2loki_ha_lease_deadline_remaining_seconds", "Time to the deadline of this replica's term; 0 unless it leads.", nil, nil)
+	holdDesc      = prometheus.NewDesc("sf2loki_ha_hold_remaining_seconds", "Time to the end of a hold, during which nobody leads; 0 without one.", nil, nil)
 	runningDesc   = prometheus.NewDesc("sf2loki_ha_work_running", "1 while the work runs.", nil, nil)
 )
 
 func (c *stateCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{leaderDesc, epochDesc, ageDesc, remainingDesc, runningDesc} {
+	for _, d := range []*prometheus.Desc{leaderDesc, epochDesc, ageDesc, remainingDesc, holdDesc, runningDesc} {
 		out <- d
 	}
 }
@@ -186,6 +190,7 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 		{epochDesc, float64(s.Epoch)},
 		{ageDesc, s.LeaseAge.Seconds()},
 		{remainingDesc, remaining},
+		{holdDesc, s.Hold.Seconds()},
 		{runningDesc, number(s.WorkRunning)},
 	} {
 		out <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value)

@@ -12,6 +12,7 @@ const (
 	opLoad    = "load"
 	opCreate  = "create"
 	opReplace = "replace"
+	opRequest = "request" // reads and writes of the request object
 )
 
 // Instrument returns reg with every request counted and timed.
