@@ -41,8 +41,9 @@ func kubeStore(t *testing.T, kubeconfig string) *k8slease.Store {
 func k8sBackend(t *testing.T) backend {
 	srv := kubeServer(t)
 	config, dir := srv.Kubeconfig(t, srv.AdminToken), t.TempDir()
+	store := kubeStore(t, config)
 	return backend{
-		name: "kube-apiserver", budget: budget(6*time.Second, 2*time.Second), store: kubeStore(t, config),
+		name: "kube-apiserver", budget: budget(6*time.Second, 2*time.Second), store: store, asking: store.Requests(),
 		config: fmt.Sprintf("coordinate: {type: k8s_lease, k8s_lease: {namespace: %s, kubeconfig: %s, lease_duration: 6s, renew_interval: 2s}}\nstate: {store: file, file: {path: %s/state.json, shared: true}}\n",
 			testservers.KubeNamespace, config, dir),
 	}

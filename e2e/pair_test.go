@@ -38,6 +38,7 @@ type backend struct {
 	budget coordinator.Budget
 	lease  cas.Register
 	store  coordinator.LeaseStore // instead of lease, where it is no register
+	asking cas.Register           // the request object
 }
 
 // timing is short, and as long as the store allows.
@@ -62,7 +63,7 @@ func s3Backend(t *testing.T) backend {
 	t.Cleanup(func() { _ = b.Close() })
 	at := fmt.Sprintf("bucket: %s, region: %s, endpoint_url: %q", srv.Bucket, srv.Region, srv.Endpoint)
 	return backend{
-		name: "versitygw", env: env, budget: budget(6*time.Second, 2*time.Second), lease: b.Register("sf2loki/leader.lease"),
+		name: "versitygw", env: env, asking: b.Register("sf2loki/leader.lease.request"), budget: budget(6*time.Second, 2*time.Second), lease: b.Register("sf2loki/leader.lease"),
 		config: fmt.Sprintf("coordinate: {type: s3_lease, s3_lease: {%s, %s}}\nstate: {store: s3, s3: {%s}}\n", at, timing(6*time.Second, 2*time.Second), at),
 	}
 }
@@ -77,7 +78,7 @@ func gcsBackend(t *testing.T) backend {
 	t.Cleanup(func() { _ = b.Close() })
 	at := fmt.Sprintf("bucket: %s, endpoint_url: %q", srv.Bucket, srv.Endpoint)
 	return backend{
-		name: "fake-gcs-server", budget: budget(8*time.Second, 2*time.Second), lease: b.Register("sf2loki/leader.lease"),
+		name: "fake-gcs-server", asking: b.Register("sf2loki/leader.lease.request"), budget: budget(8*time.Second, 2*time.Second), lease: b.Register("sf2loki/leader.lease"),
 		config: fmt.Sprintf("coordinate: {type: gcs_lease, gcs_lease: {%s, %s}}\nstate: {store: gcs, gcs: {%s}}\n", at, timing(8*time.Second, 2*time.Second), at),
 	}
 }
@@ -86,7 +87,7 @@ func gcsBackend(t *testing.T) backend {
 func fileBackend(t *testing.T) backend {
 	dir := t.TempDir()
 	return backend{
-		name: "file", budget: budget(6*time.Second, 2*time.Second), lease: linkfile.New(filepath.Join(dir, "leader.lease"), linkfile.Options{}),
+		name: "file", asking: linkfile.New(filepath.Join(dir, "leader.lease.request"), linkfile.Options{}), budget: budget(6*time.Second, 2*time.Second), lease: linkfile.New(filepath.Join(dir, "leader.lease"), linkfile.Options{}),
 		config: fmt.Sprintf("coordinate: {type: file_lease, file_lease: {path: %s/leader.lease, %s}}\nstate: {store: file, file: {path: %s/state.json, shared: true}}\n",
 			dir, timing(6*time.Second, 2*time.Second), dir),
 	}

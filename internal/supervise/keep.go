@@ -108,8 +108,16 @@ func (k keeper) keep(ctx context.Context) error {
 // settling runs the command once. When it has run for a minute, that is told at
 // once and not with its next failure: the record must not accuse work that runs.
 func (k keeper) settling(ctx context.Context) (Outcome, error) {
-	settled := time.AfterFunc(settledAfter, k.term.Settled)
-	defer settled.Stop()
+	told := make(chan struct{})
+	timer := time.AfterFunc(settledAfter, func() {
+		defer close(told)
+		k.term.Settled()
+	})
+	defer func() {
+		if !timer.Stop() {
+			<-told // before a failure is counted
+		}
+	}()
 	return k.run(ctx)
 }
 
