@@ -60,7 +60,7 @@ var errAbsent = errors.New("no such object in an existing bucket")
 // object's. A listing that shows the object contradicts the 404; then, and on any
 // other failure, nothing is known.
 func (r *register) whatIsMissing(ctx context.Context, bare error) error {
-	ctx, _ = newAttempt(ctx)
+	ctx, a := newAttempt(ctx)
 	q := &storage.Query{Prefix: r.name}
 	if err := q.SetAttrSelection([]string{"Name"}); err != nil {
 		return err
@@ -69,6 +69,9 @@ func (r *register) whatIsMissing(ctx context.Context, bare error) error {
 	it.PageInfo().MaxSize = 1
 	first, err := it.Next()
 	switch {
+	case errors.Is(err, iterator.Done) && a.status() != http.StatusOK:
+		// The library takes 204 for an empty listing; the service does not send it.
+		return errors.New("a listing was answered without content")
 	case errors.Is(err, iterator.Done):
 		return errAbsent
 	case err == nil && first.Name != r.name: // a longer name; ours would come first

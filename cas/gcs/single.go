@@ -23,6 +23,7 @@ type attempt struct {
 	mu   sync.Mutex
 	sent bool
 	cut  error // why the body of the answer ended early
+	code int   // status of the answer, or 0
 
 	date, modified time.Time // see wire.TakeTimes
 }
@@ -45,7 +46,7 @@ func (t *single) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.base.RoundTrip(req)
 	if resp != nil {
-		a.answered(resp.Header)
+		a.answered(resp)
 		if resp.Body != nil {
 			resp.Body = &body{ReadCloser: resp.Body, attempt: a}
 		}
@@ -61,10 +62,18 @@ func (a *attempt) begin() bool {
 	return first
 }
 
-func (a *attempt) answered(h http.Header) {
+func (a *attempt) answered(resp *http.Response) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.date, a.modified = wire.TakeTimes(h)
+	a.code = resp.StatusCode
+	a.date, a.modified = wire.TakeTimes(resp.Header)
+}
+
+// status is the status of the answer, or 0.
+func (a *attempt) status() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.code
 }
 
 // times are the service's clock and when it wrote the object, as far as the answer

@@ -149,6 +149,12 @@ func classify(op string, a answer) (cas.Class, string) {
 
 	// 2. Status. The code may have been made up from it by the SDK.
 	switch {
+	case a.status == http.StatusNotModified:
+		// Some stores' 412 to If-None-Match; we send no other condition of that kind.
+		if op == "create" {
+			return cas.Conflict, ""
+		}
+		return cas.Ambiguous, ""
 	case a.status >= 300 && a.status < 400:
 		return cas.NoBucket, hintRegion(a)
 	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden:

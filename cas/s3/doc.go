@@ -41,6 +41,6 @@
 // (W/"…") has the same effect. The ETag of a plain object is a hash of its
 // content: equal bytes have equal versions, hence fresh bytes in every write.
 //
-// Stores that answer a conditional write with 2xx and a body that is not empty and
-// not XML are Ambiguous at every write.
+// Stores that answer a conditional write with 2xx and a body that begins like XML
+// and is none are Ambiguous at every write.
 package s3

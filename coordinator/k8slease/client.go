@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,8 @@ type answer struct {
 	// code is the HTTP status, or 0 where there was no answer.
 	code int
 	body []byte
+	// date is the server's clock; zero if the answer does not show it.
+	date time.Time
 	// status is Kubernetes' own error object; nil where the body was none: a
 	// proxy, a wrong server, a cut answer.
 	status *metav1.Status
@@ -42,6 +45,12 @@ func (a answer) about(resource string) bool {
 // send sends exactly one request. The bytes go past the library's typed objects,
 // which would drop every field they do not know.
 func (s *Store) send(ctx context.Context, method string, body []byte) answer {
+	return s.sendAs(ctx, method, body, "")
+}
+
+// sendAs sends it for a field manager other than the one that Kubernetes makes of
+// the user agent.
+func (s *Store) sendAs(ctx context.Context, method string, body []byte, manager string) answer {
 	req := s.api.Verb(method).Namespace(s.namespace).Resource("leases").
 		// Ten by default, after any answer with Retry-After and any dead connection.
 		// Backoff (KUBE_CLIENT_BACKOFF_BASE) is the library's only between those.
@@ -52,9 +61,13 @@ func (s *Store) send(ctx context.Context, method string, body []byte) answer {
 	if body != nil {
 		req = req.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)
 	}
+	if manager != "" {
+		req = req.Param("fieldManager", manager)
+	}
+	var a answer
+	ctx = context.WithValue(ctx, dateKey{}, &a.date)
 	// The library's own log lines have neither our format nor our keys.
 	result := req.Do(klog.NewContext(ctx, klog.Logger{})) // a zero Logger is silent
-	var a answer
 	result.StatusCode(&a.code)
 	a.body, a.err = result.Raw()
 	if a.err == nil {
@@ -75,6 +88,22 @@ func (s *Store) send(ctx context.Context, method string, body []byte) answer {
 	}
 	return a
 }
+
+// dated notes the Date of each answer, which the library keeps to itself.
+type dated struct{ base http.RoundTripper }
+
+type dateKey struct{}
+
+func (d dated) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := d.base.RoundTrip(req)
+	if at, ok := req.Context().Value(dateKey{}).(*time.Time); ok && resp != nil {
+		*at, _ = time.Parse(http.TimeFormat, resp.Header.Get("Date")) // zero if it is none
+	}
+	return resp, err
+}
+
+// WrappedRoundTripper lets the library find the connections to close.
+func (d dated) WrappedRoundTripper() http.RoundTripper { return d.base }
 
 // cause is an error with a text of our choice, in which errors.Is still finds
 // what it was.

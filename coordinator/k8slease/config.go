@@ -63,7 +63,7 @@ func Open(_ context.Context, cfg Config) (*Store, error) {
 	}
 	// A copy: the library may hand out http.DefaultClient.
 	hc := &http.Client{
-		Transport: client.Transport,
+		Transport: dated{client.Transport},
 		// A redirect is an answer. A request that carries a token belongs to one
 		// host, and a second request hides what became of the first.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -28,6 +28,10 @@
 // patience. Nothing is retried by the client library, and no rate limiter of
 // its delays a renewal.
 //
+// [Store.Requests] is the request object of the pair, an annotation beside the
+// record. Its version is of its own: a request neither costs a leader its term nor
+// is it lost to a renewal.
+//
 // A call ends with its context, whatever a credential plugin or a dead
 // connection does. HTTP/2 is off: there a connection outlives the request that
 // timed out on it, and after a silent network change every attempt up to the

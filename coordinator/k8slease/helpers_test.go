@@ -10,15 +10,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/coordinator"
 	"github.com/sf2loki/sf2loki-ha/coordinator/k8slease"
+	table "github.com/sf2loki/sf2loki-ha/internal/answers"
 	"github.com/sf2loki/sf2loki-ha/internal/wiretest"
 )
 
-const path = "/apis/coordination.k8s.io/v1/namespaces/logs/leases"
+const path = table.KubeLeases
 
 // kubeconfig writes a file for one server and returns its path.
 func kubeconfig(t *testing.T, server, user string) string {
@@ -45,63 +45,31 @@ func scripted(t *testing.T, script ...wiretest.Answer) (*k8slease.Store, *wirete
 	return s, srv
 }
 
-var wall = time.Date(2026, 11, 30, 12, 0, 0, 123456000, time.UTC)
+var wall = table.Wall
 
 // record is a held record with that write id.
 func record(writeID string) coordinator.Record {
-	return coordinator.Record{
-		Holder: "pod-1", Epoch: 7, Version: 1, Lease: "k8s://logs/leader", Incarnation: "inc-1", Term: "term-1", WriteID: writeID,
-		TTL: 2500 * time.Millisecond, Renew: time.Second, State: coordinator.Held, AcquiredAt: wall, RenewedAt: wall.Add(time.Second),
-	}
+	r := table.Record(writeID)
+	r.Lease = "k8s://logs/leader"
+	return r
 }
 
 const asJSON = "Content-Type: application/json"
 
-// object is the Lease that holds r, as an API server shows it. Values replace
-// fields of the spec and, with a path, others.
+// object is the Lease that holds r, as an API server shows it.
 func object(t *testing.T, r coordinator.Record, resourceVersion string) map[string]any {
 	t.Helper()
-	text, err := r.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const micro = "2006-01-02T15:04:05.000000Z"
-	holder := r.Holder
-	if r.State == coordinator.Released {
-		holder = ""
-	}
-	return map[string]any{
-		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-		"metadata": map[string]any{
-			"name": "leader", "namespace": "logs", "uid": "uid-1", "resourceVersion": resourceVersion,
-			"annotations": map[string]any{k8slease.Annotation: string(text)},
-		},
-		"spec": map[string]any{
-			"holderIdentity": holder, "leaseDurationSeconds": 3, "leaseTransitions": r.Epoch,
-			"acquireTime": r.AcquiredAt.Format(micro), "renewTime": r.RenewedAt.Format(micro),
-		},
-	}
+	return table.KubeLease(r, resourceVersion)
 }
 
 // is answers with an object.
 func is(t *testing.T, code int, o map[string]any) wiretest.Answer {
 	t.Helper()
-	b, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return wiretest.Respond(code, string(b), asJSON)
+	return table.KubeObject(code, o)
 }
 
 // status answers with an error of Kubernetes. about is "resource/name".
-func status(code int, reason, about string, header ...string) wiretest.Answer {
-	kind, name, _ := strings.Cut(about, "/")
-	b, _ := json.Marshal(map[string]any{
-		"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure",
-		"message": "the server says " + reason, "reason": reason, "code": code, "details": map[string]any{"kind": kind, "name": name},
-	})
-	return wiretest.Respond(code, string(b), append(header, asJSON)...)
-}
+var status = table.KubeStatus
 
 // version is what a store makes of an object.
 func version(t *testing.T, o map[string]any) cas.Version {

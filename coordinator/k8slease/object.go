@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
@@ -28,6 +30,8 @@ type object struct {
 	uid, resourceVersion string
 	// known are the fields of the spec that this code understands.
 	known coordinationv1.LeaseSpec
+	// date is the server's clock when it answered; zero if it did not say.
+	date time.Time
 	// record is the annotation; written tells whether there is a readable one.
 	record  coordinator.Record
 	written bool
@@ -121,20 +125,26 @@ func (o *object) with(r coordinator.Record) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	annotations := map[string]string{}
-	for k, v := range o.annotations {
-		annotations[k] = v
-	}
-	annotations[Annotation] = string(text)
 	spec, err := merge(o.spec, specFields(r))
 	if err != nil {
 		return nil, err
 	}
+	return o.annotated(Annotation, string(text), map[string]any{"spec": spec})
+}
+
+// annotated returns the bytes of the object with that annotation and those fields
+// in it, to be written on the resourceVersion that was read.
+func (o *object) annotated(key, text string, set map[string]any) ([]byte, error) {
+	annotations := map[string]string{}
+	maps.Copy(annotations, o.annotations)
+	annotations[key] = text
 	meta, err := merge(o.meta, map[string]any{"annotations": annotations})
 	if err != nil {
 		return nil, err
 	}
-	top, err := merge(o.top, map[string]any{"metadata": meta, "spec": spec})
+	all := map[string]any{"metadata": meta}
+	maps.Copy(all, set)
+	top, err := merge(o.top, all)
 	if err != nil {
 		return nil, err
 	}

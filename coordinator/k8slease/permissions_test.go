@@ -97,6 +97,15 @@ func TestExactlyTheDocumentedPermissionsAreNeeded(t *testing.T) {
 	if v, err = s.Replace(t.Context(), record("w2"), v); err != nil {
 		t.Fatal(err)
 	}
+	// Requests need nothing more.
+	requests := s.Requests()
+	request, err := requests.Create(t.Context(), []byte(holdA))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if request, err = requests.Replace(t.Context(), []byte(holdB), request); err != nil {
+		t.Fatal(err)
+	}
 	// Nothing else is allowed: no other lease, no list, no delete, no patch.
 	_, err = c.open(t, "another", c.AccountToken).Read(t.Context())
 	isClass(t, err, cas.Denied)
@@ -133,6 +142,13 @@ func TestExactlyTheDocumentedPermissionsAreNeeded(t *testing.T) {
 	}
 	if _, err := s.Read(t.Context()); err != nil {
 		t.Errorf("without update a read: %v", err)
+	}
+	_, err = requests.Replace(t.Context(), []byte(holdA), request)
+	if e := isClass(t, err, cas.Denied); !strings.Contains(e.Hint, "get and update") {
+		t.Errorf("%v", e)
+	}
+	if got, err := requests.Load(t.Context()); err != nil || string(got.Data) != holdB {
+		t.Errorf("without update a load of the request: %q, %v", got.Data, err)
 	}
 	set([]string{"update"}, []string{"create"})
 	until("without get a read is denied", func() bool { _, err := s.Read(t.Context()); return cas.ClassOf(err) == cas.Denied })

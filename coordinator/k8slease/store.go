@@ -143,6 +143,7 @@ func (s *Store) get(ctx context.Context, op string) (*object, error) {
 	if err != nil {
 		return nil, &cas.Error{Class: cas.Ambiguous, Op: op, Object: s.Describe(), Status: a.code, Err: err, Hint: hintStrange}
 	}
+	o.date = a.date
 	return o, nil
 }
 

@@ -78,7 +78,8 @@ func (a Answer) After(d time.Duration) Answer {
 	return a
 }
 
-// ResetAtOnce resets the connection without reading a byte.
+// ResetAtOnce resets the connection without reading the request: when it is
+// opened, or on a connection that was kept when a request begins.
 func ResetAtOnce() Answer { return Answer{kind: resetAtOnce} }
 
 // ResetAfterRequest reads the whole request and resets the connection: the server

@@ -121,11 +121,8 @@ func (s *Server) accept() {
 			return
 		}
 		s.conns[c] = struct{}{}
-		atOnce := s.next < len(s.script) && s.script[s.next].kind == resetAtOnce
-		if atOnce {
-			s.next++
-		}
 		s.mu.Unlock()
+		atOnce := s.resetsAtOnce()
 		s.wg.Go(func() {
 			defer func() {
 				c.Close()
@@ -142,10 +139,29 @@ func (s *Server) accept() {
 	}
 }
 
+// resetsAtOnce reports whether the next answer does not wait for a request, and
+// then counts it as given.
+func (s *Server) resetsAtOnce() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next >= len(s.script) || s.script[s.next].kind != resetAtOnce {
+		return false
+	}
+	s.next++
+	return true
+}
+
 // serve answers the requests of one connection.
 func (s *Server) serve(c net.Conn) {
 	in := bufio.NewReader(c)
 	for {
+		if _, err := in.Peek(1); err != nil {
+			return
+		}
+		if s.resetsAtOnce() {
+			reset(c)
+			return
+		}
 		req, err := http.ReadRequest(in)
 		if err != nil {
 			return

@@ -139,6 +139,24 @@ func TestResets(t *testing.T) {
 	}
 }
 
+func TestAResetAtOnceMeetsAKeptConnectionToo(t *testing.T) {
+	s := wiretest.Start(t, wiretest.Respond(200, ""), wiretest.ResetAtOnce())
+	c := &http.Client{Transport: &http.Transport{}}
+	defer c.CloseIdleConnections()
+	for i := range 2 {
+		resp, err := c.Post(s.URL(), "text/plain", strings.NewReader("hello"))
+		if (err == nil) != (i == 0) {
+			t.Errorf("request %d: %v", i+1, err)
+		}
+		if err == nil {
+			resp.Body.Close()
+		}
+	}
+	if s.Attempts() != 2 || len(s.Requests()) != 1 {
+		t.Errorf("%d attempts, %d requests", s.Attempts(), len(s.Requests()))
+	}
+}
+
 func TestHangEndsWithTheClient(t *testing.T) {
 	s := wiretest.Start(t, wiretest.Hang())
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

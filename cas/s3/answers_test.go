@@ -1,0 +1,29 @@
+package s3_test
+
+import (
+	"testing"
+
+	"github.com/sf2loki/sf2loki-ha/cas/s3"
+	"github.com/sf2loki/sf2loki-ha/coordinator"
+	"github.com/sf2loki/sf2loki-ha/internal/answers"
+)
+
+// client is this package's client, for the table of answers.
+var client = answers.Client{
+	Service: answers.S3,
+	Open: func(t *testing.T, url string) coordinator.LeaseStore {
+		return coordinator.FromRegister(open(t, s3.Config{Bucket: answers.Bucket, EndpointURL: url}).Register(answers.Key))
+	},
+	Form:    checkForm,
+	Secrets: []string{"hunter2", "test-secret-key", "AKIATEST"},
+}
+
+func TestEachAnswerHasItsClassAndCostsOneRequest(t *testing.T) {
+	isolate(t)
+	answers.Run(t, client)
+}
+
+func TestSilenceEndsWithTheContext(t *testing.T) {
+	isolate(t)
+	answers.RunSilent(t, client)
+}
