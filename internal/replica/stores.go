@@ -56,7 +56,8 @@ func both(b cas.Bucket, name string, err error) (lease, requests cas.Register, _
 	if err != nil {
 		return nil, nil, err
 	}
-	return b.Register(name), b.Register(name + coordinator.RequestSuffix), nil
+	// The age of a hold is the store's to tell.
+	return b.Register(name), cas.Aged(b, name+coordinator.RequestSuffix), nil
 }
 
 // fileLease is what makes a register of files a lease.
