@@ -40,9 +40,9 @@ func (b backend) await(t *testing.T, within time.Duration, what string, want fun
 
 func TestAHoldStopsThePairUntilItIsTakenBackAndAStepDownMovesIt(t *testing.T) {
 	for name, open := range backends() {
+		b := open(t) // its environment is the parent's, so that the pairs may run side by side
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := open(t)
 			p := newPair(t, b)
 			// 1. A hold: the leader releases within a renewal, and nobody claims.
 			b.ask(t, func(r coordinator.Request) coordinator.Request {
@@ -83,6 +83,7 @@ func nearly(text string, want float64) bool {
 }
 
 func TestANewRevisionIsHandedTheLeaseOnceAndABrokenOneGivesItBack(t *testing.T) {
+	t.Parallel()
 	b := fileBackend(t)
 	p := newPair(t, b)
 	// 1. A replica of another configuration: it asks, and leads.
@@ -117,6 +118,7 @@ func TestANewRevisionIsHandedTheLeaseOnceAndABrokenOneGivesItBack(t *testing.T) 
 }
 
 func TestWorkThatCrashesEverywhereIsStartedMoreAndMoreRarely(t *testing.T) {
+	t.Parallel()
 	b := fileBackend(t)
 	c := newCluster(t, b, "/bin/false")
 	start(t, c, "A")
