@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
+	"github.com/sf2loki/sf2loki-ha/internal/boottime"
 )
 
 // inquiry is what is read beside the lease, in one go: the fence of the
@@ -77,9 +79,14 @@ func (m *machine) onAsked(op *operation, f Fence, r RequestState, err error) {
 		m.emit(Event{Kind: StoreFailed, Op: op.ask.name(), Class: cas.ClassOf(err), Err: err})
 		m.claimNotBefore = m.now.Add(m.cfg.PollInterval)
 		m.nominee.notBefore = m.now.Add(m.cfg.RenewInterval)
+		m.rehearseFrom = m.nominee.notBefore
 	case m.phase == standby:
+		m.rehearseFrom = m.now.Add(rehearsalInterval)
 		if op.ask.fence {
 			m.fence = &f
+			// Kept whatever becomes of this attempt: who sealed with that ttl may
+			// still be at work when another document is read.
+			m.ttlMax = max(m.ttlMax, min(f.TTL, MaxTTL))
 		}
 		if op.ask.request {
 			m.request = &r
@@ -88,6 +95,24 @@ func (m *machine) onAsked(op *operation, f Fence, r RequestState, err error) {
 	case m.phase == leading:
 		m.obey(r)
 	}
+}
+
+// rehearsalInterval is how often a standby reads what it would need to claim.
+const rehearsalInterval = time.Hour
+
+// rehearseAt is when a standby that has nothing to claim reads the fence and the
+// request object for once, and again every hour. A permission that is missing, or
+// a document that is damaged, must be said before the failover that needs it.
+func (m *machine) rehearseAt() Instant {
+	if !m.hasFence && !m.hasRequests || !m.seen.known || m.stop != nil || m.doubt != nil {
+		return boottime.Never
+	}
+	return m.rehearseFrom
+}
+
+func (m *machine) rehearse() {
+	m.forget()
+	m.ask(m.missing(), boottime.Never)
 }
 
 // noteHold remembers a hold, counted from now: the store has said how old it

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +159,39 @@ func TestDuringAHoldOnlyTheRequestObjectIsRead(t *testing.T) {
 	}
 	if a, ok := b.request(); !ok || a.kind != doAsk || !a.ask.fence {
 		t.Error("the fence was not read before the claim")
+	}
+}
+
+// A permission that is missing must be known before the failover that needs it.
+func TestAStandbyReadsWhatItWouldNeedBeforeItIsNeededAndAgainEveryHour(t *testing.T) {
+	b := askedBench(t, true)
+	b.m.rehearseFrom = 0
+	b.m.cfg.Revision = ""
+	b.tick(0)
+	asks, failures := 0, 0
+	for i := range 3 * 3600 {
+		l := Lease{Version: cas.Version(fmt.Sprint("v", i)), Record: held(3, "x")}
+		b.tick(time.Second)
+		if b.m.op != nil && b.m.op.kind == opRead {
+			b.reads(l)
+		}
+		if b.m.op == nil || b.m.op.kind != opAsk {
+			continue
+		}
+		if asks++; b.m.op.ask != (inquiry{fence: true, request: true}) {
+			t.Fatalf("asked for %+v", b.m.op.ask)
+		}
+		if asks <= 3 {
+			b.fails(cas.Denied)
+			if b.has(StoreFailed) {
+				failures++
+			}
+			continue
+		}
+		b.answer(input{fence: Fence{Epoch: 2, Found: true}})
+	}
+	if failures != 3 || asks != 3+3 {
+		t.Errorf("%d reads in three hours, %d failures said", asks, failures)
 	}
 }
 

@@ -26,7 +26,9 @@ func newBench(t *testing.T, cfg Config, hasFence bool) *bench {
 	}
 	n := 0
 	id := func() string { n++; return fmt.Sprint("id-", n) }
-	return &bench{t: t, now: Instant(time.Hour), m: newMachine(cfg.WithDefaults(), "own", hasFence, id, func() float64 { return 0.5 })}
+	m := newMachine(cfg.WithDefaults(), "own", hasFence, id, func() float64 { return 0.5 })
+	m.rehearseFrom = Never // the tests that are about it allow it
+	return &bench{t: t, now: Instant(time.Hour), m: m}
 }
 
 func (b *bench) step(in input) []action {

@@ -144,6 +144,8 @@ func (m *machine) standbyTime() {
 		m.sendRead(boottime.Never)
 	case m.now >= m.nominateAt():
 		m.nominate()
+	case m.now >= m.rehearseAt():
+		m.rehearse()
 	}
 }
 
@@ -171,7 +173,6 @@ func (m *machine) claim() {
 	var fence Fence
 	if m.fence != nil {
 		fence = *m.fence
-		m.ttlMax = max(m.ttlMax, min(fence.TTL, MaxTTL))
 		m.seen.outranked = m.seen.outranked || !m.seen.absent && m.seen.lease.Record.Epoch < fence.Epoch
 	}
 	// 3. What was claimable at once or on the shorter window may have to wait.

@@ -90,13 +90,15 @@ type machine struct {
 	}
 
 	// Candidate.
-	fence    *Fence        // read in this attempt, or nil
-	request  *RequestState // read in this attempt, or nil
-	held     hold          // what was last asked of everybody
-	nominee  nominee       // of our own candidacy for a handover
-	quickTry cas.Version   // tombstone that was already tried at once
-	outUntil Instant       // stay-out after a step-down
-	strikes  int           // terms in a row that ended by failure
+	fence   *Fence        // read in this attempt, or nil
+	request *RequestState // read in this attempt, or nil
+	held    hold          // what was last asked of everybody
+	// rehearseFrom is when a standby reads next what it would need to claim.
+	rehearseFrom Instant
+	nominee      nominee     // of our own candidacy for a handover
+	quickTry     cas.Version // tombstone that was already tried at once
+	outUntil     Instant     // stay-out after a step-down
+	strikes      int         // terms in a row that ended by failure
 	// claimNotBefore spaces attempts; ownPause is the jitter on our own
 	// tombstone.
 	claimNotBefore Instant
@@ -256,7 +258,7 @@ func (m *machine) wake() Instant {
 		case m.stop != nil:
 			at = min(m.nextAt, m.stop.limit)
 		default:
-			at = min(m.nextAt, m.claimAt(), m.nominateAt())
+			at = min(m.nextAt, m.claimAt(), m.nominateAt(), m.rehearseAt())
 		}
 	case leading:
 		at = min(at, m.term.stopAt)

@@ -188,3 +188,20 @@ func TestALongPollIsNotTakenForAStuckLoop(t *testing.T) {
 		a.stop()
 	})
 }
+
+// A standby reads the fence before it needs it. What it then learned of the ttl
+// still counts when another document, or none, is read in the attempt (rule 10).
+func TestTheTTLOfAFenceThatWasReadIsNotForgotten(t *testing.T) {
+	b := newBench(t, fast, true)
+	b.m.rehearseFrom = 0
+	b.tick(0)
+	b.reads(Lease{Version: "v1", Record: held(3, "x")})
+	b.answer(input{fence: Fence{Epoch: 3, TTL: 40 * time.Second, Found: true}})
+	b.until(doRead, 3*time.Second)
+	b.fails(cas.NotFound)
+	absent := b.now
+	b.until(doWrite, 2*time.Minute)
+	if got := b.now.Sub(absent); got < 40*time.Second {
+		t.Errorf("claimed after %v of a window of 40 s", got)
+	}
+}
