@@ -242,7 +242,10 @@ func firstWord(command []string) string {
 func (r *Replica) state() telemetry.State {
 	s := r.coord.Status()
 	return telemetry.State{
-		Leader: s.Role != coordinator.RoleStandby, Epoch: max(s.Epoch, s.Observed.Epoch), LeaseAge: s.Unchanged,
+		// Once the work has ended the lease is being released: another replica
+		// may lead before we know that the tombstone has landed.
+		Leader: s.Role == coordinator.RoleLeader || s.Role == coordinator.RoleStopping && r.work.inTerm.Load(),
+		Epoch:  max(s.Epoch, s.Observed.Epoch), LeaseAge: s.Unchanged,
 		Remaining: s.Remaining, WorkRunning: r.work.running.Load(), Hold: s.Hold,
 	}
 }

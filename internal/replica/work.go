@@ -20,11 +20,14 @@ type work struct {
 	// afterSeal is waited between the seal and the start of a command that
 	// writes the document itself, on a store that limits writes per object.
 	afterSeal time.Duration
-	running   atomic.Bool
+	// inTerm: lead has not returned. running: the command runs.
+	inTerm, running atomic.Bool
 }
 
 // lead is coordinator.Lead.
 func (w *work) lead(ctx context.Context, t *coordinator.Term) error {
+	w.inTerm.Store(true)
+	defer w.inTerm.Store(false)
 	if w.supervisor == nil {
 		w.running.Store(true)
 		defer w.running.Store(false)
