@@ -16,6 +16,7 @@ import (
 	"github.com/sf2loki/sf2loki-ha/internal/canary"
 	"github.com/sf2loki/sf2loki-ha/internal/config"
 	"github.com/sf2loki/sf2loki-ha/internal/replica"
+	"github.com/sf2loki/sf2loki-ha/internal/socketapi"
 	"github.com/sf2loki/sf2loki-ha/internal/supervise"
 )
 
@@ -78,7 +79,10 @@ func runCanary(out io.Writer, f canaryFlags) (err error) {
 			return err
 		}
 		o.Identity = cmp.Or(cfg.HolderID(), o.Identity)
-		if term != nil {
+		if socket := os.Getenv(socketapi.EnvSocket); term != nil && socket != "" {
+			o.Socket, o.PositionFile = socket, ""
+			o.CommitInterval = max(canary.DefaultCommitInterval, replica.StateWriteInterval(cfg.State))
+		} else if term != nil {
 			reg, closer, err := replica.OpenState(ctx, cfg.State)
 			if err != nil {
 				return &usageError{err}

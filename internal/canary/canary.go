@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"net/url"
 	"os"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
+	"github.com/sf2loki/sf2loki-ha/internal/socketapi"
 )
 
 // ErrFenced: another term has sealed the document, the work of this one is over.
@@ -37,8 +39,7 @@ func Main(ctx context.Context, o Options) error {
 		c.pusher = p
 	}
 	err := c.run(ctx)
-	var fenced *checkpoint.FencedError
-	if errors.As(err, &fenced) {
+	if isFenced(err) {
 		_, _, writeErr := c.out.write(Line{Event: EventFenced, N: c.delivered, Committed: c.committed, Error: err.Error()})
 		return errors.Join(fmt.Errorf("%w: %w", ErrFenced, err), writeErr)
 	}
@@ -278,6 +279,16 @@ func (c *canary) stop(ctx context.Context, cancel context.CancelFunc) error {
 	return err
 }
 
+// isFenced reports whether another term has sealed the document, or this one is
+// over.
+func isFenced(err error) bool {
+	var (
+		fenced *checkpoint.FencedError
+		answer *socketapi.AnswerError
+	)
+	return errors.As(err, &fenced) || errors.As(err, &answer) && (answer.Code == socketapi.CodeFenced || answer.Code == socketapi.CodeTermOver)
+}
+
 // final reports whether an error of the keeper cannot pass by itself. What a
 // store or a disk refuses now it may accept later; a fence, a vanished or a
 // damaged document stands.
@@ -286,11 +297,17 @@ func final(err error) bool {
 		return false
 	}
 	var (
-		store *cas.Error
-		disk  *fs.PathError
-		link  *os.LinkError
+		store   *cas.Error
+		disk    *fs.PathError
+		link    *os.LinkError
+		socket  *socketapi.AnswerError
+		request *url.Error
 	)
 	switch {
+	case errors.As(err, &socket):
+		return socket.Final()
+	case errors.As(err, &request): // the supervisor did not answer
+		return false
 	case errors.As(err, &store):
 		return store.Class == cas.Corrupt || store.Class == cas.Unsupported
 	case errors.As(err, &disk), errors.As(err, &link), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
+	"github.com/sf2loki/sf2loki-ha/internal/socketapi"
 )
 
 // keeper remembers the progress between two processes.
@@ -21,6 +22,8 @@ type keeper interface {
 
 func newKeeper(o Options) keeper {
 	switch {
+	case o.Socket != "":
+		return &socketKeeper{client: socketapi.NewClient(o.Socket, o.Term.Epoch())}
 	case o.Checkpoint != nil:
 		return &documentKeeper{
 			store: checkpoint.Open(o.Checkpoint, checkpoint.WithLease(o.Lease, o.TTL), checkpoint.WithMinWriteInterval(o.MinWriteInterval)),
@@ -63,6 +66,25 @@ func (k *documentKeeper) save(ctx context.Context, p progress) error {
 		return err
 	}
 	return k.session.Commit(ctx, values)
+}
+
+// socketKeeper lets the supervisor keep the progress in the fenced document.
+type socketKeeper struct{ client *socketapi.Client }
+
+func (k *socketKeeper) load(ctx context.Context) (progress, error) {
+	all, err := k.client.All(ctx)
+	if err != nil {
+		return progress{}, err
+	}
+	return readProgress(func(key string) (string, bool) { v, ok := all[key]; return v, ok })
+}
+
+func (k *socketKeeper) save(ctx context.Context, p progress) error {
+	values, err := p.values()
+	if err != nil {
+		return err
+	}
+	return k.client.Store(ctx, values)
 }
 
 // fileKeeper keeps the progress in a local file of the same form. It is not

@@ -42,6 +42,9 @@ type Options struct {
 	// Checkpoint is the fenced document for the position, or nil. It needs a
 	// Term.
 	Checkpoint cas.Register
+	// Socket is the path of the socket through which `run` keeps the document for
+	// this process, instead of Checkpoint, or "". It needs a Term.
+	Socket string
 	// Term is the term this process works in, or nil; see TermFromEnv.
 	Term checkpoint.Term
 	// Lease and TTL name the lease, for a document that the supervisor has not
@@ -92,7 +95,7 @@ func (o Options) validate() error {
 		return errors.New("a duration is negative")
 	case o.Checkpoint != nil && o.PositionFile != "":
 		return errors.New("a checkpoint document and a position file: use one of them")
-	case o.Checkpoint != nil && o.Term == nil:
+	case (o.Checkpoint != nil || o.Socket != "") && o.Term == nil:
 		return fmt.Errorf("a checkpoint document needs a term: start the canary with `sf2loki-ha run`, which sets %s and %s", EnvEpoch, EnvTerm)
 	}
 	return nil

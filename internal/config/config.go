@@ -25,6 +25,12 @@ const (
 	StoreNone = "none"
 )
 
+// The values of workload.unfenced_state.
+const (
+	UnfencedRefuse = "refuse"
+	UnfencedAccept = "accept"
+)
+
 // Config is a whole, valid configuration. The tag of a field is its key in the
 // file; "optional" means that null is the same as leaving the key out.
 //
@@ -212,6 +218,9 @@ type Service struct {
 	// PlatformStopWindow is the time from SIGTERM to SIGKILL that the platform
 	// grants; draining is cut to fit into it. Default: unknown.
 	PlatformStopWindow time.Duration `key:"platform_stop_window"`
+	// RuntimeDir takes the socket of workload.checkpoint_api. It has to exist.
+	// Default: a directory of its own among the temporary files.
+	RuntimeDir string `key:"runtime_dir"`
 	// UnreadyAfterSinkFailing belongs to sf2loki; only its form is checked here.
 	// Default 15 m.
 	UnreadyAfterSinkFailing time.Duration `key:"unready_after_sink_failing"`
@@ -234,6 +243,12 @@ type Workload struct {
 	// StopGrace is what the command gets to end by itself once the lease could
 	// not be renewed. Default: a fifth of the ttl, at most 3 s.
 	StopGrace time.Duration `key:"stop_grace"`
+	// CheckpointAPI gives the command the checkpoint document over a Unix socket,
+	// fenced, instead of letting it write the store by itself. Default false.
+	CheckpointAPI bool `key:"checkpoint_api"`
+	// UnfencedState says what to do about a command that writes a checkpoint file
+	// by itself, which no fence protects: refuse or accept. Default refuse.
+	UnfencedState string `key:"unfenced_state"`
 }
 
 // IsSet tells whether the file or the environment gave the dotted key, or a key
@@ -280,7 +295,8 @@ func defaults() *Config {
 			LogLevel: "info", LogFormat: "json",
 			UnreadyAfterSinkFailing: 15 * time.Minute,
 		},
-		set:     map[string]origin{},
-		sf2loki: map[string]origin{},
+		Workload: Workload{UnfencedState: UnfencedRefuse},
+		set:      map[string]origin{},
+		sf2loki:  map[string]origin{},
 	}
 }

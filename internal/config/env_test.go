@@ -58,7 +58,7 @@ func TestEnvironmentMistakes(t *testing.T) {
 	for env, want := range map[string]string{
 		"SF2LOKI_SERVICE__SHUTDOWN_GRACE=30":             `service.shutdown_grace: "30" is a number without a unit; write 30s for seconds (SF2LOKI_SERVICE__SHUTDOWN_GRACE)`,
 		"SF2LOKI_SERVICE__SHUTDOWN_GRACE=":               `service.shutdown_grace: "" is not a duration; write it as 30s, 1m30s or 500ms; the units are ms, s, m, h, d and w (SF2LOKI_SERVICE__SHUTDOWN_GRACE)`,
-		"SF2LOKI_SERVICE__NOPE=1":                        "service.nope: unknown configuration key; valid here: health_addr, shutdown_grace, log_level, log_format, platform_stop_window, unready_after_sink_failing, telemetry (SF2LOKI_SERVICE__NOPE)",
+		"SF2LOKI_SERVICE__NOPE=1":                        "service.nope: unknown configuration key; valid here: health_addr, shutdown_grace, log_level, log_format, platform_stop_window, runtime_dir, unready_after_sink_failing, telemetry (SF2LOKI_SERVICE__NOPE)",
 		"sf2loki_coordinate__S3_LEASE__BUKCET=b":         "coordinate.s3_lease.bukcet: unknown configuration key; did you mean SF2LOKI_COORDINATE__S3_LEASE__BUCKET? (sf2loki_coordinate__S3_LEASE__BUKCET)",
 		"SF2LOKI_STATE__S3_LEASE__BUCKET=b":              "state.s3_lease: unknown configuration key; there is coordinate.s3_lease; valid here: store, file, s3, gcs (SF2LOKI_STATE__S3_LEASE__BUCKET)",
 		"SF2LOKI_STATE__STORE__KIND=s3":                  "state.store: is a value, not a section; the variable is SF2LOKI_STATE__STORE (SF2LOKI_STATE__STORE__KIND)",

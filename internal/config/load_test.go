@@ -23,8 +23,8 @@ func TestLoadWithoutFileAndEnvironmentGivesDefaults(t *testing.T) {
 		"K8sLease:{Namespace:default Name:sf2loki-leader Identity: LeaseDuration:30s RenewInterval:10s Kubeconfig:} UnsafeSkipStoreProbe:false} " +
 		"{Store:file File:{Path:/var/lib/sf2loki/state.json Shared:false} S3:{Bucket: Key:sf2loki/state.json Region: EndpointURL:} " +
 		"GCS:{Bucket: ObjectName:sf2loki/state.json ServiceFile: EndpointURL:}} " +
-		"{HealthAddr::8080 ShutdownGrace:25s LogLevel:info LogFormat:json PlatformStopWindow:0s UnreadyAfterSinkFailing:15m0s Telemetry:{Given:false}} " +
-		"{Command:[] StopGrace:0s}"
+		"{HealthAddr::8080 ShutdownGrace:25s LogLevel:info LogFormat:json PlatformStopWindow:0s RuntimeDir: UnreadyAfterSinkFailing:15m0s Telemetry:{Given:false}} " +
+		"{Command:[] StopGrace:0s CheckpointAPI:false UnfencedState:refuse}"
 	if got != want {
 		t.Errorf("defaults:\n got %s\nwant %s", got, want)
 	}
@@ -50,11 +50,14 @@ service:
   log_level: DEBUG
   log_format: logfmt
   platform_stop_window: 30s
+  runtime_dir: /run/x
   unready_after_sink_failing: 0s
   telemetry: {enabled: true, anything: [goes]}
 workload:
   command: [sf2loki, --config, /x]
   stop_grace: 2s
+  checkpoint_api: true
+  unfenced_state: accept
 `)
 	got := fmt.Sprintf("%+v %+v %+v %+v", c.Coordinate, c.State, c.Service, c.Workload)
 	want := "{Type:s3_lease FileLease:{Path:/m/l TTL:40s RenewInterval:11s PollInterval:2s HolderID:f} " +
@@ -63,8 +66,8 @@ workload:
 		"K8sLease:{Namespace:n Name:m Identity:i LeaseDuration:22s RenewInterval:8s Kubeconfig:/k} UnsafeSkipStoreProbe:true} " +
 		"{Store:gcs File:{Path:/m/s Shared:true} S3:{Bucket:b Key:k Region:r EndpointURL:http://x} " +
 		"GCS:{Bucket:state-bucket ObjectName:o ServiceFile:/sf EndpointURL:http://y}} " +
-		"{HealthAddr:127.0.0.1:0 ShutdownGrace:10s LogLevel:debug LogFormat:logfmt PlatformStopWindow:30s UnreadyAfterSinkFailing:0s Telemetry:{Given:true}} " +
-		"{Command:[sf2loki --config /x] StopGrace:2s}"
+		"{HealthAddr:127.0.0.1:0 ShutdownGrace:10s LogLevel:debug LogFormat:logfmt PlatformStopWindow:30s RuntimeDir:/run/x UnreadyAfterSinkFailing:0s Telemetry:{Given:true}} " +
+		"{Command:[sf2loki --config /x] StopGrace:2s CheckpointAPI:true UnfencedState:accept}"
 	if got != want {
 		t.Errorf("values:\n got %s\nwant %s", got, want)
 	}

@@ -14,6 +14,7 @@ var (
 	stores     = []string{StoreFile, StoreS3, StoreGCS, StoreNone}
 	logLevels  = []string{"debug", "info", "warning", "warn", "error", "critical"}
 	logFormats = []string{"json", "logfmt"}
+	unfenced   = []string{UnfencedRefuse, UnfencedAccept}
 )
 
 // notInBuild are coordinator types that are configured but cannot run yet, each
@@ -80,8 +81,10 @@ func (l *loader) validate(c *Config) {
 	k.choice("state.store", &c.State.Store, stores, nil)
 	k.choice("service.log_level", &c.Service.LogLevel, logLevels, strings.ToLower)
 	k.choice("service.log_format", &c.Service.LogFormat, logFormats, nil)
+	k.choice("workload.unfenced_state", &c.Workload.UnfencedState, unfenced, nil)
 	k.healthAddr()
 	k.command()
+	k.checkpointAPI()
 	// 2. sf2loki judges these two even if another type is selected.
 	k.halfRule(TypeFileLease, "coordinate.file_lease", "ttl", c.Coordinate.FileLease.TTL, c.Coordinate.FileLease.RenewInterval)
 	k.halfRule(TypeK8sLease, "coordinate.k8s_lease", "lease_duration", c.Coordinate.K8sLease.LeaseDuration, c.Coordinate.K8sLease.RenewInterval)

@@ -68,6 +68,9 @@ func New(ctx context.Context, opts Options) (_ *Replica, err error) {
 		}
 	}()
 	cfg := opts.Config
+	if err := cfg.CheckWork(opts.Command); err != nil {
+		return nil, &SetupError{err}
+	}
 	r.metrics = telemetry.New(opts.Version, r.state)
 	election := cfg.Election(r.identity())
 	election.Revision = cfg.Revision(opts.Version, opts.Command)
@@ -116,8 +119,14 @@ func (r *Replica) openWork(ctx context.Context, election coordinator.Config) err
 			// The document may be a megabyte: longer than a call of the election,
 			// short enough for three rounds of a seal.
 			checkpoint.WithCallTimeout(max(effective.CallTimeout, r.work.sealWithin/3)),
+			checkpoint.WithMinWriteInterval(StateWriteInterval(cfg.State)),
 			checkpoint.WithObserver(checkpoint.Observer{Settled: r.metrics.Settled}))
 		r.work.afterSeal = StateWriteInterval(cfg.State)
+		if cfg.Workload.CheckpointAPI {
+			// This process writes the document for the command, at the pace of the
+			// store; the command itself never does.
+			r.work.afterSeal = 0
+		}
 	}
 	if len(r.opts.Command) == 0 {
 		return nil
@@ -145,11 +154,39 @@ func (r *Replica) openWork(ctx context.Context, election coordinator.Config) err
 	if err := supervise.LookPath(sup); err != nil {
 		return &SetupError{err}
 	}
-	if r.work.supervisor, err = supervise.New(sup); err != nil {
+	if err := sup.Validate(); err != nil {
 		return &SetupError{err}
+	}
+	r.work.command = &sup
+	if cfg.Workload.CheckpointAPI {
+		return r.openSocketDir(cfg.Service.RuntimeDir)
 	}
 	return nil
 }
+
+// openSocketDir makes the directory for the sockets of this process, or takes the
+// configured one.
+func (r *Replica) openSocketDir(dir string) error {
+	r.work.log = r.log
+	if dir == "" {
+		made, err := os.MkdirTemp("", "sf2loki-ha-")
+		if err != nil {
+			return &SetupError{fmt.Errorf("directory for the checkpoint socket: %w; set service.runtime_dir", err)}
+		}
+		r.clients.open = append(r.clients.open, removal(made))
+		dir = made
+	} else if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return &SetupError{fmt.Errorf("service.runtime_dir %s is not a directory: make it, or mount one there", dir)}
+	}
+	r.work.socketDir = dir
+	return nil
+}
+
+// removal is a directory of ours that goes with the process.
+type removal string
+
+// Close removes it.
+func (d removal) Close() error { return os.RemoveAll(string(d)) }
 
 // openCoordinator prepares the election.
 func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Config) error {
