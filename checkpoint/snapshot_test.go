@@ -58,7 +58,7 @@ func TestAnEditIsWrittenOnTheVersionThatWasRead(t *testing.T) {
 				t.Errorf("found %v", snap.Found)
 			}
 			c.between(t, o)
-			now := o.content(t)
+			now, writes := o.content(t), o.Calls(faultcas.Replace)+o.Calls(faultcas.Create)
 			changed, err := s.Edit(t.Context(), snap, set("x", "v"))
 			if !changed {
 				t.Error("nothing was different")
@@ -71,6 +71,9 @@ func TestAnEditIsWrittenOnTheVersionThatWasRead(t *testing.T) {
 			}
 			if cas.ClassOf(err) != cas.Conflict || o.content(t) != now {
 				t.Errorf("%v, want a conflict and nothing written; %s", err, o.content(t))
+			}
+			if n := o.Calls(faultcas.Replace) + o.Calls(faultcas.Create) - writes; n != 1 {
+				t.Errorf("%d writes on a version that is gone", n)
 			}
 		})
 	}
