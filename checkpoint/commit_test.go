@@ -399,7 +399,7 @@ func TestErrorsReadAsSentences(t *testing.T) {
 	o.put(t, doc(8, "other", "elsewhere"))
 	_, err := o.open().Seal(t.Context(), &term{epoch: 9, id: "mine"})
 	want := "seal for epoch 9: mem://sf2loki/state.json belongs to the lease elsewhere, this is s3://b/sf2loki/leader.lease; " +
-		"if the old pair is gone for good, hand the document over: stop everything that uses it and remove the key __fence__ from it (keep __fence_epoch__); else give this pair a document of its own"
+		"if the old pair is gone for good, hand the document over with \"sf2loki-ha state adopt\"; else give this pair a document of its own"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -57,7 +57,7 @@ type LeaseError struct {
 }
 
 func (e *LeaseError) Error() string {
-	return fmt.Sprintf("%s belongs to the lease %s, this is %s; if the old pair is gone for good, hand the document over: stop everything that uses it and remove the key __fence__ from it (keep __fence_epoch__); else give this pair a document of its own",
+	return fmt.Sprintf("%s belongs to the lease %s, this is %s; if the old pair is gone for good, hand the document over with \"sf2loki-ha state adopt\"; else give this pair a document of its own",
 		e.Object, orNone(e.Lease), orNone(e.Own))
 }
 
@@ -86,7 +86,7 @@ func orNone(s string) string {
 
 const (
 	hintDamaged = "it was left untouched: restore an earlier version of the object, or move it aside to start from an empty document"
-	hintFence   = "it was left untouched: correct the keys __fence_epoch__ (a decimal number) and __fence__ by hand while nothing runs, or restore an earlier version of the object"
+	hintFence   = "it was left untouched: write a sound fence with \"sf2loki-ha state repair-fence\" while nothing runs, or restore an earlier version of the object"
 	hintBack    = "it was left untouched: an older copy has been restored while a leader was at work; compare it with what was delivered before the next term seals it"
 )
 

@@ -80,14 +80,18 @@ func (d *Document) Fence() (Fence, error) {
 	if w.Term == "" {
 		return Fence{}, fmt.Errorf("key %q: no term id", FenceKey)
 	}
-	f.Term, f.Lease, f.writeID = w.Term, w.Lease, w.WriteID
+	f.Term, f.Lease, f.TTL, f.writeID = w.Term, w.Lease, w.ttl(), w.WriteID
+	return f, nil
+}
+
+func (w fenceText) ttl() time.Duration {
 	switch {
 	case w.TTL > maxTTL.Milliseconds():
-		f.TTL = maxTTL
+		return maxTTL
 	case w.TTL > 0:
-		f.TTL = time.Duration(w.TTL) * time.Millisecond
+		return time.Duration(w.TTL) * time.Millisecond
 	}
-	return f, nil
+	return 0
 }
 
 // seal stamps the fence into the document.

@@ -41,8 +41,8 @@ func TestSealWinsOnlyOverALowerEpochOrItsOwnPair(t *testing.T) {
 		{"equal epoch without a term", doc(7, "", ""), "fenced"},
 		{"higher epoch", doc(8, "other", leaseName), "fenced"},
 		{"higher epoch, own term id", doc(8, "mine", leaseName), "fenced"},
-		{"lower epoch of another lease", doc(1, "other", "elsewhere"), "remove the key __fence__"},
-		{"higher epoch of another lease", doc(99, "other", "elsewhere"), "remove the key __fence__"},
+		{"lower epoch of another lease", doc(1, "other", "elsewhere"), "sf2loki-ha state adopt"},
+		{"higher epoch of another lease", doc(99, "other", "elsewhere"), "sf2loki-ha state adopt"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newObject(nil)
@@ -333,7 +333,7 @@ func TestTermsThatAreNoTermsAreRefused(t *testing.T) {
 	}
 }
 
-// The way out that LeaseError names works.
+// The way out that was documented before there was a command for it still works.
 func TestADocumentIsHandedOverByRemovingTheFenceKey(t *testing.T) {
 	reg := mem.New().Open().Register("state.json")
 	if _, err := checkpoint.Open(reg, checkpoint.WithLease("old", time.Minute)).Seal(t.Context(), &term{epoch: 5, id: "a"}); err != nil {
