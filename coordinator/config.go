@@ -16,6 +16,8 @@ const (
 	// MaxTTL is the longest lease, and the cap on a ttl read from a record: a
 	// damaged record must not keep a pair leaderless for hours.
 	MaxTTL = 10 * time.Minute
+	// MaxIdentity is the longest identity, in bytes.
+	MaxIdentity = 256
 	// MinPollInterval bounds the read rate of a standby.
 	MinPollInterval = 100 * time.Millisecond
 
@@ -139,6 +141,9 @@ func (c Config) Validate() error {
 	// is not a second mistake, so that only given values are judged.
 	if c.Identity == "" {
 		fail("Identity", "is empty; give this replica a name that people recognise")
+	}
+	if len(c.Identity) > MaxIdentity {
+		fail("Identity", "has %d bytes; it goes into every record and %d of them into its history, so use at most %d", len(c.Identity), maxHistory, MaxIdentity)
 	}
 	if c.TTL < MinTTL || c.TTL > MaxTTL {
 		fail("TTL", "%v is outside %v to %v", c.TTL, MinTTL, MaxTTL)

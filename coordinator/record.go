@@ -129,8 +129,26 @@ var wireFields = []string{"holder", "expires_at", "epoch", "version", "min_versi
 // no incarnation, as the records of sf2loki's own coordinators.
 func (r Record) Foreign() bool { return r.Incarnation == "" }
 
-// Marshal encodes the record as one JSON object, our fields first.
+// Marshal encodes the record as one JSON object, our fields first. What would make
+// it larger than a reader accepts is left out: the oldest of the history, then the
+// fields of other writers. Nothing that decides is ever left out.
 func (r Record) Marshal() ([]byte, error) {
+	for {
+		data, err := r.marshal()
+		switch {
+		case err != nil || len(data) <= maxRecord:
+			return data, err
+		case len(r.History) > 0:
+			r.History = r.History[1:]
+		case len(r.extra) > 0:
+			r.extra = nil
+		default:
+			return nil, fmt.Errorf("encode lease record: %d bytes, at most %d can be read back", len(data), maxRecord)
+		}
+	}
+}
+
+func (r Record) marshal() ([]byte, error) {
 	head, err := json.Marshal(wire{
 		Holder: r.Holder, ExpiresAt: stamp(r.ExpiresAt), Epoch: r.Epoch, Version: r.Version, MinVersion: r.MinVersion,
 		Lease: r.Lease, Incarnation: r.Incarnation, Term: r.Term, WriteID: r.WriteID,

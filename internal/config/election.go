@@ -66,6 +66,11 @@ func (c *Config) keyOf(field string) string {
 	ttl, renew, poll := c.durationKeys()
 	key := ttl
 	switch field {
+	case "Identity":
+		key = "coordinate." + c.Coordinate.Type + ".holder_id"
+		if c.Coordinate.Type == TypeK8sLease {
+			key = "coordinate.k8s_lease.identity"
+		}
 	case "RenewInterval":
 		key = renew
 	case "PollInterval":

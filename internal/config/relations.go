@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +34,7 @@ func (k *checker) durations() {
 	// 2. What would be wrong with the stop grace that is derived from the ttl is
 	// not the stop grace's fault. The text is that of what was given: it has the
 	// numbers with which the hint is right.
-	election := k.c.Election("replica")
+	election := k.c.Election(cmp.Or(k.c.HolderID(), "replica"))
 	derived := election
 	derived.StopGrace = 0
 	anyway := violations(derived)
