@@ -232,6 +232,9 @@ func (r *Replica) observe(e coordinator.Event) {
 // It returns nil after a requested stop.
 func (r *Replica) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.clients.Close()) }()
+	if err := r.exclusive(ctx); err != nil {
+		return err
+	}
 	if err := r.server.Start(); err != nil {
 		return &SetupError{err}
 	}
