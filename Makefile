@@ -11,10 +11,10 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: help build demo test lint unit tools nightly footprint clean
+.PHONY: help build demo test lint unit tools nightly footprint bench-checkpoints clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-17s %s\n", $$1, $$2}'
 
 build: ## the binary, at bin/sf2loki-ha
 	@echo "building bin/sf2loki-ha (the first build compiles the AWS, GCP and Kubernetes clients: a few minutes on two cores)"
@@ -68,6 +68,9 @@ nightly: test ## what does not fit into CI
 
 footprint: build ## what each dependency costs in size and memory
 	@$(GO) run ./internal/ci/footprint
+
+bench-checkpoints: tools ## commits a second, bytes and memory of the checkpoint document
+	@$(GO) test -run '^$$' -bench Commit -benchtime 2s ./checkpoint
 
 clean: ## remove what was built here
 	rm -rf bin .bin .cache

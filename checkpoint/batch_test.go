@@ -175,24 +175,3 @@ func TestCloseIsBoundedByItsContext(t *testing.T) {
 		<-done
 	})
 }
-
-func BenchmarkCommit1MiB(b *testing.B) {
-	o := newObject(nil)
-	s, err := o.open().Seal(b.Context(), &term{epoch: 1, id: "a"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	values := map[string]string{}
-	for i := range 5000 {
-		values[fmt.Sprintf("pubsub:/event/E%d", i)] = strings.Repeat("A", 180)
-	}
-	if err := s.Commit(b.Context(), values); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := s.Commit(b.Context(), map[string]string{"pubsub:/event/E7": "B"}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
