@@ -238,6 +238,7 @@ func TestAfterACrashLoopAFreshReplicaTriesAtOnceAndItsSuccessEndsTheBackoff(t *t
 		a.broken = true
 		a.run()
 		defer a.stop()
+		sleep(6500 * time.Millisecond)
 		b := w.replica("b", fast).run()
 		defer b.stop()
 		sleep(30 * time.Second)

@@ -266,7 +266,9 @@ func (m *machine) standbyRead(op *operation, l Lease, err error) {
 	m.nextAt = max(m.now, op.sentAt.Add(m.pollInterval(l, err)))
 	switch class := cas.ClassOf(err); class {
 	case "":
+		m.follow(op, l)
 		m.see(false, l)
+		m.nextAt = max(m.now, m.rhythm.next(m.now, m.nextAt, m.seen.since, m.tempo()))
 	case cas.NotFound:
 		m.see(true, Lease{})
 	default:
@@ -299,6 +301,25 @@ func (m *machine) settleClaim() {
 		m.emit(Event{Kind: WriteSettled, Epoch: a.rec.Epoch})
 		m.won(a.rec, m.seen.lease.Version, a.sentAt)
 	}
+}
+
+// follow keeps the rhythm of the holder's renewals.
+func (m *machine) follow(op *operation, l Lease) {
+	if m.seen.known && !m.seen.absent && m.seen.lease.Version == l.Version {
+		m.rhythm.unchanged(op.sentAt)
+		return
+	}
+	m.rhythm.changed(op.sentAt, m.now, m.cfg.PollInterval)
+}
+
+// tempo is the renew interval of the holder that was seen, or 0 if none is
+// expected to renew, or everything is read often anyway.
+func (m *machine) tempo() time.Duration {
+	r := m.seen.lease.Record
+	if m.seen.lease.Corrupt != nil || r.Foreign() || r.State != Held || r.Stopping || m.doubt != nil {
+		return 0
+	}
+	return r.Renew
 }
 
 func (m *machine) pollInterval(l Lease, err error) time.Duration {

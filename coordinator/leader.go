@@ -138,15 +138,20 @@ func (m *machine) holderRead(l Lease, err error) {
 // lose ends the term at once: somebody else may act already.
 func (m *machine) lose(cause error) {
 	m.lost = true
+	if m.phase == releasing {
+		// The work has ended: there is nothing left to lose. Perhaps the tombstone
+		// had landed, and was claimed before we could know.
+		m.emit(Event{Kind: ReleaseFailed, Epoch: m.term.epoch, Term: m.term.id, Class: cas.Conflict, Err: cause})
+		m.afterRelease(false)
+		return
+	}
 	m.emit(Event{Kind: Lost, Epoch: m.term.epoch, Term: m.term.id, Err: cause})
 	switch m.phase {
 	case leading:
 		m.end(cause, "lost")
 	case draining:
 		// The work already drains; now it has no time left.
-		m.out = append(m.out, action{kind: doExtend, term: m.term, killAt: m.now, cause: cause})
-	case releasing:
-		m.afterRelease(false)
+		m.out = append(m.out, action{kind: doExtend, term: m.term, killAt: m.killAt(), cause: cause})
 	}
 }
 
@@ -160,7 +165,9 @@ func (m *machine) end(cause error, note string) {
 func (m *machine) killAt() Instant {
 	switch {
 	case m.lost:
-		return m.now
+		// Now; or earlier, if its time was over already: an instant never moves
+		// back into the future.
+		return min(m.now, m.term.killAt)
 	case m.stop != nil:
 		return min(m.stop.limit, m.term.killAt)
 	}

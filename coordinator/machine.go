@@ -95,6 +95,7 @@ type machine struct {
 	held    hold          // what was last asked of everybody
 	// rehearseFrom is when a standby reads next what it would need to claim.
 	rehearseFrom Instant
+	rhythm       rhythm
 	nominee      nominee     // of our own candidacy for a handover
 	quickTry     cas.Version // tombstone that was already tried at once
 	outUntil     Instant     // stay-out after a step-down

@@ -45,7 +45,9 @@ func TestAReleaseIsTriedAgainAfterEveryAnswerThatMayPass(t *testing.T) {
 				})
 				asked := time.Now()
 				a.stop()
-				if took := time.Since(asked); took > 2*time.Second || a.count(ReleasedLease) != 1 {
+				// A tombstone that has landed may be claimed before its writer knows.
+				released := a.count(ReleasedLease)+a.count(ReleaseFailed) == 1
+				if took := time.Since(asked); took > 2*time.Second || !released {
 					t.Errorf("%d releases after %v", a.count(ReleasedLease), took)
 				}
 				sleep(time.Second)
