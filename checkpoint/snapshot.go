@@ -91,29 +91,9 @@ func (s *Store) inspect(value cas.Value) (Snapshot, error) {
 // was written then; ErrReserved, ErrNotText and ErrTooLarge, nothing was sent
 // then; the Damage of the snapshot. Lost answers are settled by reading.
 func (s *Store) Edit(ctx context.Context, on Snapshot, change func(*Document) error) (changed bool, err error) {
-	if on.Damage != nil {
-		return false, on.Damage
-	}
-	next := on.Document.Clone()
-	if err := change(next); err != nil {
+	next, changed, err := on.Edited(change)
+	if !changed || err != nil {
 		return false, err
-	}
-	for _, key := range []string{EpochKey, FenceKey} {
-		was, had := on.Document.Get(key)
-		if is, has := next.Get(key); is != was || has != had {
-			return false, fmt.Errorf("key %q: %w", key, ErrReserved)
-		}
-	}
-	for _, key := range next.keys {
-		if !utf8.ValidString(key) {
-			return false, fmt.Errorf("key %.80q: %w", key, ErrNotText)
-		}
-		if !utf8.ValidString(next.values[key]) {
-			return false, fmt.Errorf("value of key %.80q: %w", key, ErrNotText)
-		}
-	}
-	if bytes.Equal(next.Encode(), on.Document.Encode()) {
-		return false, nil
 	}
 	return true, s.put(ctx, "edit", on.version, func() []byte {
 		if _, sealed := next.Get(FenceKey); sealed {
@@ -123,6 +103,41 @@ func (s *Store) Edit(ctx context.Context, on Snapshot, change func(*Document) er
 		}
 		return next.Encode()
 	})
+}
+
+// Edited is what [Store.Edit] would write, and whether anything is different. It
+// sends nothing.
+func (snap Snapshot) Edited(change func(*Document) error) (next *Document, changed bool, err error) {
+	if snap.Damage != nil {
+		return nil, false, snap.Damage
+	}
+	next = snap.Document.Clone()
+	if err := change(next); err != nil {
+		return nil, false, err
+	}
+	for _, key := range []string{EpochKey, FenceKey} {
+		was, had := snap.Document.Get(key)
+		if is, has := next.Get(key); is != was || has != had {
+			return nil, false, fmt.Errorf("key %q: %w", key, ErrReserved)
+		}
+	}
+	for _, key := range next.keys {
+		if !utf8.ValidString(key) {
+			return nil, false, fmt.Errorf("key %.80q: %w", key, ErrNotText)
+		}
+		if !utf8.ValidString(next.values[key]) {
+			return nil, false, fmt.Errorf("value of key %.80q: %w", key, ErrNotText)
+		}
+	}
+	data := next.Encode()
+	if len(data) > cas.MaxSize {
+		return nil, false, tooLarge(len(data))
+	}
+	return next, !bytes.Equal(data, snap.Document.Encode()), nil
+}
+
+func tooLarge(size int) error {
+	return fmt.Errorf("%w: %d bytes, at most %d can be read back", ErrTooLarge, size, cas.MaxSize)
 }
 
 // put writes what encode returns on exactly the version on, or creates the
@@ -154,7 +169,7 @@ func (s *Store) put(ctx context.Context, op string, on cas.Version, encode func(
 		}
 		data := encode()
 		if len(data) > cas.MaxSize {
-			return fmt.Errorf("%s: %d bytes, at most %d can be read back: %w", s.Describe(), len(data), cas.MaxSize, ErrTooLarge)
+			return fmt.Errorf("%s: %w", s.Describe(), tooLarge(len(data)))
 		}
 		sent = append(sent, data)
 		_, err := s.write(ctx, draft{data: data}, on)

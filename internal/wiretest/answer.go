@@ -93,9 +93,6 @@ func Hang() Answer { return Answer{kind: hang} }
 // attempt is counted, and no Request is kept.
 func (a Answer) Unread() bool { return a.kind == resetAtOnce }
 
-// Status is the status of the answer, or 0 where there is none.
-func (a Answer) Status() int { return a.status }
-
 func (a Answer) whole() bool { return a.part == atTheEnd }
 
 func (a Answer) bytes() string {
