@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	cloud.google.com/go/auth v0.20.0
 	cloud.google.com/go/storage v1.68.0
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/aws/aws-sdk-go-v2 v1.48.0
 	github.com/aws/aws-sdk-go-v2/config v1.33.18
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.10

@@ -131,7 +131,7 @@ func (p *Proxy) visit(x *exchange, c captured) (answer, bool) {
 			e.Applied = Unknown
 		}
 	})
-	a, err := p.send(c, x.fault.Change)
+	a, err := p.send(c)
 	if err != nil {
 		return answer{}, false
 	}
@@ -163,14 +163,14 @@ func (p *Proxy) replay(of *exchange, c captured) {
 	if !x.Op.Writes() {
 		x.Document = nil
 	}
-	x.Arrived, x.fault.Change = boottime.Now(), of.fault.Change
+	x.Arrived = boottime.Now()
 	p.note(x)
 	_, _ = p.visit(x, c)
 	p.letPass(x)
 }
 
 // send sends a request as it was sent to us.
-func (p *Proxy) send(c captured, change func(*http.Request) error) (answer, error) {
+func (p *Proxy) send(c captured) (answer, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, storeTimeout)
 	defer cancel()
 	in := c.request
@@ -192,8 +192,8 @@ func (p *Proxy) send(c captured, change func(*http.Request) error) (answer, erro
 	if len(c.body) > 0 || in.ContentLength < 0 {
 		out.Body = io.NopCloser(bytes.NewReader(c.body))
 	}
-	if change != nil {
-		if err := change(out); err != nil {
+	if p.cfg.Change != nil {
+		if err := p.cfg.Change(out); err != nil {
 			return answer{}, err
 		}
 	}

@@ -1,7 +1,6 @@
 package faultproxy
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -40,8 +39,6 @@ type Fault struct {
 	// Replay sends the request to the store once more, that long after the first
 	// one was answered or lost on the way back. Nobody is told the second answer.
 	Replay time.Duration
-	// Change alters what is sent to the store.
-	Change func(*http.Request) error
 }
 
 // String names the fault for people; "" is none.
@@ -57,7 +54,6 @@ func (f Fault) String() string {
 	add(f.LoseRequest == Reset, "lost request, closed")
 	add(f.LoseRequest == Silence, "lost request, silent")
 	add(f.Refuse != 0, "refused "+strconv.Itoa(f.Refuse))
-	add(f.Change != nil, "changed")
 	add(f.LateAnswer > 0, "late answer ("+f.LateAnswer.Round(time.Millisecond).String()+")")
 	add(f.LoseAnswer == Reset, "lost answer, closed")
 	add(f.LoseAnswer == Silence, "lost answer, silent")

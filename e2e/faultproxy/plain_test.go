@@ -430,6 +430,18 @@ func TestAStoreThatIsAwayIsAClosedConnectionAndAnUnknownOutcome(t *testing.T) {
 	r.last(func(x Exchange) bool { return x.Applied == Unknown && x.Answered == 0 && x.Told == 0 })
 }
 
+func TestAChangedRequestReachesTheStoreChangedAndIsRecordedAsItCame(t *testing.T) {
+	r := newRig(t, Config{Change: func(req *http.Request) error {
+		req.Header.Del("If-Match")
+		return nil
+	}})
+	r.send("A", "PUT", "k", "1")
+	if o := r.send("A", "PUT", "k", "2", "If-Match", `"never"`); o.status != 200 {
+		t.Errorf("%v", o)
+	}
+	r.last(func(x Exchange) bool { return x.Op == Replace && x.Condition == "never" && x.Applied == Yes })
+}
+
 func TestCalmEndsAllFaults(t *testing.T) {
 	r := newRig(t, Config{Random: &Random{LoseRequest: 1}})
 	r.Add(Rule{Op: Load, Fault: Fault{Refuse: 503}})

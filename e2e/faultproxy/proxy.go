@@ -26,6 +26,9 @@ type Config struct {
 	// WritesPerSecond is how many writes of one object pass in any second, as
 	// Google Cloud Storage limits them; 0 means no limit.
 	WritesPerSecond int
+	// Change alters each request that is sent to the store, as a proxy does that
+	// drops conditions. The record shows the request as it came.
+	Change func(*http.Request) error
 	// Random faults, beside the rules; nil means none.
 	Random *Random
 }
