@@ -77,7 +77,7 @@ const (
 	ttl      = 60 * time.Second
 	renew    = 10 * time.Second
 	poll     = time.Second
-	callTime = 3 * time.Second
+	callTime = 6 * time.Second
 	// soon bounds every wait of a test.
 	soon = 60 * time.Second
 )
