@@ -65,7 +65,7 @@ func (w *world) document() *document {
 	return &document{
 		store:  checkpoint.Open(w.register("doc"), checkpoint.WithLease(ours, ttl), checkpoint.WithMaxAttempts(attempts)),
 		object: object, lease: ours, poll: time.Second,
-		leases: []*lease{{name: ours, store: coordinator.FromRegister(w.register("lease")), requests: coordinator.RequestsFrom(w.register("request")), ttl: ttl}},
+		leases: []*lease{{name: ours, identity: ours, store: coordinator.FromRegister(w.register("lease")), requests: coordinator.RequestsFrom(w.register("request")), ttl: ttl}},
 	}
 }
 

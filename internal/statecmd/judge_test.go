@@ -24,7 +24,7 @@ func record(state coordinator.State, epoch int64) coordinator.Record {
 }
 
 func sight(state State, epoch int64, change ...func(*Sight)) Sight {
-	s := Sight{Lease: ours, State: state, TTL: 15 * time.Second}
+	s := Sight{Lease: ours, Identity: ours, State: state, TTL: 15 * time.Second}
 	switch state {
 	case Held:
 		s.Record, s.Age = record(coordinator.Held, epoch), 3*time.Second
@@ -40,6 +40,7 @@ func sight(state State, epoch int64, change ...func(*Sight)) Sight {
 }
 
 func unchanged(d time.Duration) func(*Sight) { return func(s *Sight) { s.Unchanged = d } }
+func other(s *Sight)                         { s.Lease, s.Identity = theirs, theirs }
 func renewed(s *Sight)                       { s.Renewed = true }
 func onHold(s *Sight) {
 	s.Hold, s.HoldLeft = &coordinator.Hold{ID: "h", Reason: "repair", By: "anna", For: time.Hour}, 10*time.Minute
@@ -94,10 +95,12 @@ func TestNothingIsWrittenWhileSomebodyMayLead(t *testing.T) {
 		"an unreadable lease, forced":      {sealed, []Sight{sight(Unreadable, 0)}, nil, Flags{Force: true}, Write, []string{"why not"}},
 		"another lease's document":         {sealed, []Sight{sight(Released, 9)}, func(f *Facts) { f.Fence.Lease = theirs }, Flags{}, Refuse, []string{theirs, ours, "adopt"}},
 		"the same without an election":     {sealed, nil, func(f *Facts) { f.Lease = "" }, Flags{}, Refuse, []string{ours, "(none)", "adopt"}},
-		"adopting it":                      {sealed, []Sight{sight(Released, 9), sight(Released, 9)}, func(f *Facts) { f.Fence.Lease, f.Handover = theirs, true }, Flags{}, Write, nil},
-		"adopting it, its pair lives":      {sealed, []Sight{sight(Released, 9), sight(Held, 9)}, func(f *Facts) { f.Fence.Lease, f.Handover = theirs, true }, Flags{}, Refuse, []string{"held by"}},
-		"adopting it, out of reach":        {sealed, []Sight{sight(Released, 9), sight(Unreadable, 0)}, func(f *Facts) { f.Fence.Lease, f.Handover = theirs, true }, Flags{}, Refuse, []string{"cannot be read"}},
-		"two to wait for":                  {sealed, []Sight{sight(Held, 9), sight(Held, 9)}, func(f *Facts) { f.Fence.Lease, f.Handover = theirs, true }, Flags{Wait: true}, Wait, nil},
+		"adopting it":                      {sealed, []Sight{sight(Absent, 0), sight(Released, 9, other)}, func(f *Facts) { f.Fence.Lease, f.Handover = theirs, true }, Flags{}, Write, nil},
+		"adopting it, its pair lives":      {sealed, []Sight{sight(Released, 3), sight(Held, 9, other)}, func(f *Facts) { f.Fence.Lease, f.Handover = theirs, true }, Flags{}, Refuse, []string{"held by"}},
+		"adopting it, out of reach":        {sealed, []Sight{sight(Released, 9), sight(Unreadable, 0, other)}, func(f *Facts) { f.Fence.Lease, f.Handover = theirs, true }, Flags{}, Refuse, []string{"cannot be read"}},
+		"adopting it, its lease is older":  {sealed, []Sight{sight(Absent, 0), sight(Released, 6, other)}, func(f *Facts) { f.Fence.Lease, f.Handover = theirs, true }, Flags{}, Refuse, []string{"older copy", theirs}},
+		"adopting it, its lease is gone":   {sealed, []Sight{sight(Absent, 0), sight(Absent, 0, other)}, func(f *Facts) { f.Fence.Lease, f.Handover = theirs, true }, Flags{}, Refuse, []string{"does not exist", theirs}},
+		"two to wait for":                  {sealed, []Sight{sight(Held, 9), sight(Held, 9, other)}, func(f *Facts) { f.Fence.Lease, f.Handover = theirs, true }, Flags{Wait: true}, Wait, nil},
 		"a stranger, never sealed":         {checkpoint.Fence{Found: true}, nil, func(f *Facts) { f.Stranger = true }, Flags{}, Write, nil},
 		"a stranger, sealed":               {sealed, nil, func(f *Facts) { f.Stranger = true }, Flags{}, Refuse, []string{"sealed by epoch 7", ours, "--config"}},
 		"a stranger, sealed by upstream":   {checkpoint.Fence{Epoch: 2, Found: true}, nil, func(f *Facts) { f.Stranger = true }, Flags{}, Refuse, []string{"sealed by epoch 2"}},
