@@ -65,6 +65,8 @@ nightly: test ## what does not fit into CI
 	@$(BIN)/sf2loki-ha --version
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/demo ./e2e/cmd/demo
 	@$(BIN)/demo -binary $(BIN)/sf2loki-ha -rounds 20
+	@echo "two pairs behind a faulty network for 10 minutes, side by side"
+	@CHAOS=10m $(GO) test -race -count=1 -timeout 30m -v -run BehindAFaultyNetwork ./e2e
 
 footprint: build ## what each dependency costs in size and memory
 	@$(GO) run ./internal/ci/footprint

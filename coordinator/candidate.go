@@ -137,6 +137,10 @@ func (m *machine) standbyTime() {
 		} else if m.now >= m.nextAt {
 			m.sendRead(m.stop.limit)
 		}
+	case m.doubt != nil && m.now >= m.nextAt:
+		// An acquisition in doubt is settled by reading: before another is sent,
+		// also by a loop that woke late for both.
+		m.sendRead(boottime.Never)
 	case m.now >= m.claimAt():
 		m.claim()
 	case m.now >= m.nextAt:

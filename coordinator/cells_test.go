@@ -238,7 +238,7 @@ var cells = map[string]map[string]string{
 		"contended":    "standby",
 		"corrupt":      "standby",
 		"denied":       "standby",
-		"freeze":       "standby fence",
+		"freeze":       "standby read",
 		"no_bucket":    "standby",
 		"not_found":    "standby",
 		"ours":         "leading start",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -66,8 +67,22 @@ type Replica struct {
 	err  error
 }
 
+// Launch is what one replica has of its own.
+type Launch struct {
+	// Env is added to the environment of the cluster, and wins.
+	Env []string
+	// Through is a command that ends by executing its arguments, so that the
+	// process stays the replica; empty means none.
+	Through []string
+	// Change may alter how the process is started.
+	Change func(*syscall.SysProcAttr)
+}
+
 // Start starts a replica. The name appears in its records.
-func (c *Cluster) Start(name string) (*Replica, error) {
+func (c *Cluster) Start(name string) (*Replica, error) { return c.StartAs(name, Launch{}) }
+
+// StartAs starts a replica with something of its own.
+func (c *Cluster) StartAs(name string, l Launch) (*Replica, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, fmt.Errorf("start replica %s: %w", name, err)
@@ -86,8 +101,10 @@ func (c *Cluster) Start(name string) (*Replica, error) {
 	if len(work) == 0 {
 		work = []string{c.cfg.Binary, "canary", "--interval", c.cfg.Interval.String()}
 	}
-	args := append([]string{"run", "--config", c.cfg.ConfigFile, "--"}, work...)
-	cmd := exec.Command(c.cfg.Binary, args...)
+	argv := append([]string{}, l.Through...)
+	argv = append(argv, c.cfg.Binary, "run", "--config", c.cfg.ConfigFile, "--")
+	argv = append(argv, work...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + c.cfg.Dir, "AWS_EC2_METADATA_DISABLED=true",
 		"SF2LOKI_SERVICE__HEALTH_ADDR=" + addr,
@@ -95,10 +112,13 @@ func (c *Cluster) Start(name string) (*Replica, error) {
 		"SF2LOKI_COORDINATE__GCS_LEASE__HOLDER_ID=" + name,
 		"SF2LOKI_COORDINATE__FILE_LEASE__HOLDER_ID=" + name,
 		"SF2LOKI_COORDINATE__K8S_LEASE__IDENTITY=" + name,
-	}, c.cfg.Env...)
+	}, append(append([]string{}, c.cfg.Env...), l.Env...)...)
 	cmd.Stderr = log
 	// A group of its own: what the test sends to a replica reaches nobody else.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if l.Change != nil {
+		l.Change(cmd.SysProcAttr)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start replica %s: %w", name, err)
@@ -220,11 +240,19 @@ func (c *Cluster) Close() {
 	}
 }
 
+// freeAddr finds a port below those that the kernel gives away by itself, to
+// clients and to servers of the tests: between now and the start of the replica
+// nobody gets it by chance.
 func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
+	const low, high, tries = 20000, 32000, 20
+	var last error
+	for range tries {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", low+rand.IntN(high-low)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String(), nil
+		}
+		last = err
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return "", fmt.Errorf("find a free port: %w", last)
 }

@@ -16,27 +16,37 @@ type Act struct {
 	PID   int    `json:"pid"`
 	Event string `json:"event"`
 
+	// Verdict and Error are said in remarks only.
+	Verdict string `json:"verdict"`
+	Error   string `json:"error"`
+
 	Replica string `json:"-"`
 }
 
 // History is every act of a cluster, in the order in which it was read.
 type History struct {
-	mu   sync.Mutex
-	acts []Act
-	more chan struct{} // closed when an act is added
+	mu      sync.Mutex
+	acts    []Act
+	remarks []Act
+	more    chan struct{} // closed when an act is added
 }
 
 func newHistory() *History { return &History{more: make(chan struct{})} }
 
-// add parses a line of a canary; lines that are not acts are ignored.
+// add parses a line of a canary: an act, or a remark about its work. Other lines
+// are ignored.
 func (h *History) add(replica string, line []byte) (Act, bool) {
 	var a Act
-	if json.Unmarshal(line, &a) != nil || a.Event != "record" {
+	if json.Unmarshal(line, &a) != nil || a.Event == "" {
 		return a, false
 	}
 	a.Replica = replica
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if a.Event != "record" {
+		h.remarks = append(h.remarks, a)
+		return a, false
+	}
 	h.acts = append(h.acts, a)
 	close(h.more)
 	h.more = make(chan struct{})
@@ -48,6 +58,14 @@ func (h *History) Acts() []Act {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]Act(nil), h.acts...)
+}
+
+// Remarks returns a copy of all lines so far that are not acts: what a canary
+// found at its start, commits that were refused, its end.
+func (h *History) Remarks() []Act {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]Act(nil), h.remarks...)
 }
 
 // Await waits for an act that matches; false after the timeout.
@@ -78,12 +96,18 @@ type span struct{ first, last int64 }
 // Overlap is the time in which two canaries acted, by their own stamps: the
 // sum over all pairs of processes. It is 0 unless the election failed.
 func Overlap(acts []Act) time.Duration {
-	spans := map[int]*span{}
+	// A pid alone may be the same in two namespaces, and in two of one replica.
+	type process struct {
+		replica, term string
+		pid           int
+	}
+	spans := map[process]*span{}
 	for _, a := range acts {
-		s, ok := spans[a.PID]
+		who := process{a.Replica, a.Term, a.PID}
+		s, ok := spans[who]
 		if !ok {
 			s = &span{a.Boot, a.Boot}
-			spans[a.PID] = s
+			spans[who] = s
 		}
 		s.first, s.last = min(s.first, a.Boot), max(s.last, a.Boot)
 	}

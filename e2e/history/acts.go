@@ -45,7 +45,10 @@ func (j *judgement) acts(lease []faultproxy.Exchange, terms map[string]*term, se
 			renewals[x.Document.Term] = append(renewals[x.Document.Term], x.Arrived)
 		}
 	}
-	for _, a := range acts {
+	for i, a := range acts {
+		if i > 0 {
+			j.report.Figures.Dark = max(j.report.Figures.Dark, time.Duration(a.Boot-acts[i-1].Boot))
+		}
 		p := processOf(a)
 		// Before its term began.
 		if t := terms[p.term]; t == nil || t.epoch != p.epoch || t.replica != p.replica {

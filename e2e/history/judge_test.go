@@ -22,7 +22,7 @@ func TestASoundHistoryHasNoProblemAndItsFigures(t *testing.T) {
 		t.Error(p)
 	}
 	f := r.Figures
-	if f.Terms != 3 || f.Takeovers != 2 || f.Seals != 3 || f.Kills != 1 || f.Freezes != 1 || f.Duplicates != 4 || f.AfterThaw != 1 || f.Unanswered != 1 || f.Acts != len(s.h.Acts) {
+	if f.Terms != 3 || f.Takeovers != 2 || f.Seals != 3 || f.Kills != 1 || f.Freezes != 1 || f.Duplicates != 4 || f.AfterThaw != 1 || f.Unanswered != 1 || f.Acts != len(s.h.Acts) || f.Dark < ttl || f.Dark > ttl+100*time.Millisecond {
 		t.Errorf("%+v", f)
 	}
 }

@@ -44,6 +44,8 @@ type Figures struct {
 	// Acts, those among them whose number had occurred before, and those of
 	// an older term in the 200 ms after a freeze.
 	Acts, Duplicates, AfterThaw int
+	// Dark is the longest time without an act between two acts.
+	Dark time.Duration
 	// Torn is the number of loads with newer data than their version.
 	Torn int
 }
@@ -55,8 +57,8 @@ func (f Figures) String() string {
 		kinds = append(kinds, fmt.Sprintf("%d %s", n, kind))
 	}
 	slices.Sort(kinds)
-	return fmt.Sprintf("%d requests (%d writes), %d with a fault (%s), %d writes applied and not told, %d torn loads; %d kills, %d freezes, %d cuts; %d terms, %d takeovers, %d seals; %d acts, %d duplicates, %d after a thaw",
-		f.Requests, f.Writes, f.Faults, strings.Join(kinds, ", "), f.Unanswered, f.Torn, f.Kills, f.Freezes, f.Cuts, f.Terms, f.Takeovers, f.Seals, f.Acts, f.Duplicates, f.AfterThaw)
+	return fmt.Sprintf("%d requests (%d writes), %d with a fault (%s), %d writes applied and not told, %d torn loads; %d kills, %d freezes, %d cuts; %d terms, %d takeovers, %d seals; %d acts, %d duplicates, %d after a thaw, longest dark time %v",
+		f.Requests, f.Writes, f.Faults, strings.Join(kinds, ", "), f.Unanswered, f.Torn, f.Kills, f.Freezes, f.Cuts, f.Terms, f.Takeovers, f.Seals, f.Acts, f.Duplicates, f.AfterThaw, f.Dark.Round(time.Millisecond))
 }
 
 // Judge judges the whole history. linearizable bounds the time of the search for

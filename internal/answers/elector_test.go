@@ -74,10 +74,10 @@ func openStore(t testing.TB, w *world) coordinator.LeaseStore {
 // The machine under these tests may be busy: a request has long to be answered,
 // and what else would take long is skipped by moving the clock.
 const (
-	ttl      = 60 * time.Second
-	renew    = 10 * time.Second
+	ttl      = 120 * time.Second
+	renew    = 40 * time.Second
 	poll     = time.Second
-	callTime = 3 * time.Second
+	callTime = 6 * time.Second
 	// soon bounds every wait of a test.
 	soon = 60 * time.Second
 )

@@ -16,8 +16,8 @@ import (
 const (
 	// patience is the deadline of a call that is not answered, late when a late
 	// answer to it comes.
-	patience = 100 * time.Millisecond
-	late     = 200 * time.Millisecond
+	patience = 400 * time.Millisecond
+	late     = 600 * time.Millisecond
 )
 
 // Client is one service's own client, under test.

@@ -60,6 +60,9 @@ func (c *Command) apply(ctx context.Context, d *document, ch change) (outcome, e
 			Busy: busy, Blocked: blocked, Owner: d.owner(),
 		}
 		facts.Leases = d.look(ctx)
+		if err := context.Cause(ctx); err != nil {
+			return outcome{}, fmt.Errorf("stopped, nothing was written: %w", err)
+		}
 		verdict := Judge(facts, c.Flags)
 		switch verdict.Step {
 		case Refuse:
@@ -112,6 +115,9 @@ func (c *Command) wait(ctx context.Context, d *document, facts Facts, verdict Ve
 			return fmt.Errorf("stopped waiting, nothing was written: %w", err)
 		}
 		facts.Leases = d.look(ctx)
+		if err := context.Cause(ctx); err != nil {
+			return fmt.Errorf("stopped waiting, nothing was written: %w", err)
+		}
 		verdict = Judge(facts, c.Flags)
 	}
 	if verdict.Step == Refuse {

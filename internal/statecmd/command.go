@@ -102,6 +102,11 @@ func (c *Command) Import(ctx context.Context, name string, in io.Reader, replace
 // Copy stores the user's keys of one document in another one. One that has any
 // is refused unless replace or Flags.Force is set.
 func (c *Command) Copy(ctx context.Context, from, to Place, fromAccess, toAccess Access, replace bool) (err error) {
+	for p, a := range map[Place]Access{from: fromAccess, to: toAccess} {
+		if p.Scheme == schemeFile && a != (Access{}) {
+			return usage("%s is a file: an endpoint, a region or credentials mean nothing for it", p)
+		}
+	}
 	if same(from, from.access(c.Config, fromAccess), to, to.access(c.Config, toAccess)) {
 		return usage("%s and %s are the same object", from, to)
 	}

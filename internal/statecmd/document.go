@@ -79,7 +79,7 @@ func openConfigured(ctx context.Context, cfg *config.Config) (*document, error) 
 	}
 	d.close = append(d.close, closer)
 	if store != nil {
-		d.leases = []*lease{{name: store.Describe(), store: store, requests: requests, ttl: ttl}}
+		d.leases = []*lease{{name: store.Describe(), identity: d.lease, store: store, requests: requests, ttl: ttl}}
 	}
 	return d, nil
 }
@@ -115,7 +115,7 @@ func (d *document) watchSealer(ctx context.Context, identity string) {
 	if identity == "" || identity == d.lease {
 		return
 	}
-	l := &lease{name: identity}
+	l := &lease{name: identity, identity: identity}
 	var closer io.Closer
 	if l.store, closer, l.err = openIdentity(ctx, d.cfg, identity); l.err == nil {
 		d.close = append(d.close, closer)

@@ -37,9 +37,9 @@ const (
 
 // Sight is what is known of one lease. It was read after the document.
 type Sight struct {
-	// Lease names it.
-	Lease string
-	State State
+	// Lease names it; Identity is what a fence calls it.
+	Lease, Identity string
+	State           State
 	// Record is the record of a held or released lease.
 	Record coordinator.Record
 	// Err says why a lease is damaged or unreadable.
@@ -123,7 +123,11 @@ func Judge(f Facts, flags Flags) Verdict {
 		refuse("%v; or --force", f.Busy)
 	}
 	for _, s := range f.Leases {
-		step, why := s.judge(f.Fence, flags)
+		fence := f.Fence
+		if fence.Lease != "" && fence.Lease != s.Identity {
+			fence = checkpoint.Fence{} // says nothing about this lease
+		}
+		step, why := s.judge(fence, flags)
 		switch step {
 		case Refuse:
 			refuse("%s is in use: %s", f.Object, why)

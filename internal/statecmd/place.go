@@ -111,9 +111,6 @@ func (p Place) open(ctx context.Context, a Access) (cas.Register, io.Closer, err
 	case schemeGCS:
 		b, err = gcs.Open(ctx, gcs.Config{Bucket: p.Bucket, ServiceFile: a.ServiceFile, EndpointURL: a.EndpointURL})
 	default:
-		if a != (Access{}) {
-			return nil, nil, usage("%s is a file: an endpoint, a region or credentials mean nothing for it", p)
-		}
 		return file.New(p.Name), nothing{}, nil
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ const (
 // lease is one lease that is watched.
 type lease struct {
 	name     string
+	identity string
 	store    coordinator.LeaseStore
 	requests coordinator.RequestStore // nil: nobody can ask for a hold
 	ttl      time.Duration
@@ -34,7 +35,7 @@ type lease struct {
 // look reads the lease, and the request object if the lease is not free. Time is
 // counted from after the receipt of the first read that showed the state.
 func (l *lease) look(ctx context.Context) Sight {
-	s := Sight{Lease: l.name, TTL: l.ttl, State: Unreadable, Err: l.err}
+	s := Sight{Lease: l.name, Identity: l.identity, TTL: l.ttl, State: Unreadable, Err: l.err}
 	if l.err != nil {
 		return s
 	}
