@@ -41,6 +41,8 @@ type Fault struct {
 	Replay time.Duration
 }
 
+const heldBack = "held back"
+
 // String names the fault for people; "" is none.
 func (f Fault) String() string {
 	var parts []string
@@ -50,7 +52,7 @@ func (f Fault) String() string {
 		}
 	}
 	add(f.LateRequest > 0, "late request ("+f.LateRequest.Round(time.Millisecond).String()+")")
-	add(f.HoldBack > 0, "held back")
+	add(f.HoldBack > 0, heldBack)
 	add(f.LoseRequest == Reset, "lost request, closed")
 	add(f.LoseRequest == Silence, "lost request, silent")
 	add(f.Refuse != 0, "refused "+strconv.Itoa(f.Refuse))

@@ -1,6 +1,7 @@
 package faultproxy
 
 import (
+	"strings"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/internal/boottime"
@@ -27,7 +28,7 @@ func (p *Proxy) holdBack(x *exchange) bool {
 	defer timer.Stop()
 	select {
 	case <-h.passed:
-		p.change(x, func(e *Exchange) { e.Fault += ", overtaken" })
+		p.change(x, func(e *Exchange) { e.Fault = strings.Replace(e.Fault, heldBack, heldBack+" and overtaken", 1) })
 	case <-timer.C:
 	case <-p.ctx.Done():
 	}

@@ -256,7 +256,7 @@ func TestAHeldRequestIsOvertakenByALaterWriteOfItsObjectAlone(t *testing.T) {
 	if got := r.store.seen()[2:]; !slices.Equal(got, []string{"PUT /k later", "PUT /k held"}) {
 		t.Errorf("order %q", got)
 	}
-	if x := r.Exchanges()[0]; x.Fault != "held back, overtaken" {
+	if x := r.Exchanges()[0]; x.Fault != "held back and overtaken" {
 		t.Errorf("recorded as %q", x.Fault)
 	}
 }

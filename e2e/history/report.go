@@ -58,7 +58,7 @@ func (f Figures) String() string {
 	}
 	slices.Sort(kinds)
 	return fmt.Sprintf("%d requests (%d writes), %d with a fault (%s), %d writes applied and not told, %d torn loads; %d kills, %d freezes, %d cuts; %d terms, %d takeovers, %d seals; %d acts, %d duplicates, %d after a thaw, longest dark time %v",
-		f.Requests, f.Writes, f.Faults, strings.Join(kinds, ", "), f.Unanswered, f.Torn, f.Kills, f.Freezes, f.Cuts, f.Terms, f.Takeovers, f.Seals, f.Acts, f.Duplicates, f.AfterThaw, f.Dark.Round(time.Millisecond))
+		f.Requests, f.Writes, f.Faults, strings.Join(kinds, "; "), f.Unanswered, f.Torn, f.Kills, f.Freezes, f.Cuts, f.Terms, f.Takeovers, f.Seals, f.Acts, f.Duplicates, f.AfterThaw, f.Dark.Round(time.Millisecond))
 }
 
 // Judge judges the whole history. linearizable bounds the time of the search for
