@@ -67,36 +67,6 @@ func TestExactlyOneReplicaOfAPairReportsToLead(t *testing.T) {
 	}
 }
 
-func TestTheWorkOfAFrozenSupervisorIsDeadByTheDeadline(t *testing.T) {
-	b := s3Backend(t)
-	p := newPair(t, b)
-	frozen := time.Now()
-	if err := p.leader.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	next := p.successor(t, 30*time.Second)
-	if took := time.Since(frozen); took > b.budget.Failover+slack {
-		t.Errorf("takeover after %v, bound %v", took, b.budget.Failover)
-	}
-	var last int64
-	for _, a := range p.History().Acts() {
-		if a.Epoch == p.epoch {
-			last = max(last, a.Boot)
-		}
-	}
-	if last >= next.Boot {
-		t.Errorf("the old work acted %v after the new work had begun", time.Duration(last-next.Boot))
-	}
-	// Thawed, it finds itself replaced and is a standby again.
-	if err := p.leader.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	if !p.leader.AwaitReady("standby", 10*time.Second) {
-		t.Error("the thawed replica is not a standby")
-	}
-	p.sound(t)
-}
-
 func TestAStoppedLeaderHandsOverWithinAboutOnePoll(t *testing.T) {
 	for name, open := range backends() {
 		t.Run(name, func(t *testing.T) {

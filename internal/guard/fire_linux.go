@@ -22,7 +22,7 @@ func (g *guard) fire(reason Reason) {
 	// From here on the guard competes for the processor with the tree that it
 	// kills. Where the system allows it, it goes first; the child cannot inherit
 	// this, since it is forked by another thread.
-	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20)
+	g.hurry()
 	g.report(Report{Type: ReportFiring, Reason: reason})
 }
 
@@ -30,7 +30,7 @@ func (g *guard) fire(reason Reason) {
 // process in an uninterruptible call dies when the call ends.
 func (g *guard) clear() {
 	const shortest, longest = time.Millisecond, 50 * time.Millisecond
-	pause := shortest
+	pause, killed := shortest, map[proctree.Process]bool{}
 	for {
 		// 1. A fork that was under way may have produced a child after we fired.
 		g.takeFork()
@@ -42,19 +42,55 @@ func (g *guard) clear() {
 		}
 		// 3. Everybody else, by parentage. An error of reading /proc leaves
 		//    steps 2 and 4, which need several passes down the tree.
-		alive, _ := proctree.Round(os.Getpid())
+		fresh := killAll(killed)
+		// The killed need the processor now, to end: a guard that keeps it would
+		// only be in their way.
+		g.calm()
 		// 4. No child, dead or alive, means no descendant: all of their lines
 		//    of parents lead to us. Only the kernel can say so.
 		if none := g.reap(); none && !g.forking {
 			return
 		}
-		// 5. New processes kept coming: at once again. Else wait for deaths.
-		if alive > 0 {
+		// 5. New processes kept coming: at once again. Else wait for deaths: those
+		//    that were killed before and are still there need time, not signals.
+		if fresh {
 			pause = shortest
 		}
 		wait(pause, g.wake.fd)
 		g.wake.silence()
 		pause = min(2*pause, longest)
+	}
+}
+
+// killAll kills every descendant and reports whether there was one that none of
+// the rounds before, which killed has, had killed.
+func killAll(killed map[proctree.Process]bool) (fresh bool) {
+	all, err := proctree.List()
+	if err != nil {
+		return false
+	}
+	procs := proctree.Descendants(all, os.Getpid())
+	proctree.Kill(procs, os.Getpid())
+	for _, p := range procs {
+		// The state changes, who it is does not.
+		id := proctree.Process{PID: p.PID, Start: p.Start}
+		fresh = fresh || !p.Dead() && !killed[id]
+		killed[id] = true
+	}
+	return fresh
+}
+
+// hurry and calm raise this thread's priority and give it back.
+func (g *guard) hurry() {
+	// The system call returns 20 less the priority.
+	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, unix.Gettid()); err == nil {
+		g.nice, g.hurried = 20-raw, unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) == nil
+	}
+}
+
+func (g *guard) calm() {
+	if g.hurried {
+		g.hurried = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), g.nice) != nil
 	}
 }
 

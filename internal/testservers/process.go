@@ -96,15 +96,21 @@ func (p *process) readyWith(client *http.Client, url string, good func(code int)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for {
+	for answers := 0; ; {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return err
 		}
 		if resp, err := client.Do(req); err == nil {
 			resp.Body.Close()
-			if good(resp.StatusCode) {
-				return nil
+			// Somebody else may have got the port: ours ends then. It has to live
+			// while it is seen to answer.
+			if answers++; good(resp.StatusCode) && answers > 3 {
+				select {
+				case <-p.exited:
+				default:
+					return nil
+				}
 			}
 		}
 		select {
