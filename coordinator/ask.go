@@ -27,10 +27,22 @@ func (i inquiry) name() string {
 	return "request"
 }
 
+// purpose is what an inquiry is made for. An attempt to claim uses nothing that
+// was read for something else.
+type purpose uint8
+
+const (
+	forClaim purpose = iota
+	forNomination
+	forRehearsal
+	forLeader
+)
+
 // hold is the hold that was read last, on our own clock.
 type hold struct {
-	id    string
-	until Instant
+	id      string
+	version cas.Version // of the document
+	until   Instant
 }
 
 // forget drops what was read for an attempt: the next one reads it again.
@@ -45,9 +57,9 @@ func (m *machine) missing() inquiry {
 	}
 }
 
-func (m *machine) ask(what inquiry, until Instant) {
+func (m *machine) ask(why purpose, what inquiry, until Instant) {
 	op := m.send(opAsk, until)
-	op.ask = what
+	op.ask, op.why = what, why
 	m.out = append(m.out, action{kind: doAsk, op: op.id, ask: what, timeout: op.timeout()})
 }
 
@@ -59,8 +71,15 @@ func (m *machine) free() bool { return m.op == nil || m.op.kind == opAsk && m.ph
 // yield drops a holder's read of the request object once something else is due;
 // its answer will be ignored.
 func (m *machine) yield() {
-	if m.op != nil && m.free() && (m.now >= m.dueAt() || m.phase != leading) {
-		m.op = nil
+	if m.op == nil || !m.free() || m.now < m.dueAt() && m.phase == leading {
+		return
+	}
+	op := m.op
+	m.op = nil
+	if m.phase == leading {
+		// A leader that never gets an answer must say so.
+		m.note(op, cas.Ambiguous)
+		m.onAsked(op, Fence{}, RequestState{}, fmt.Errorf("read request: %w: no answer before the renewal was due", cas.Ambiguous))
 	}
 }
 
@@ -69,6 +88,10 @@ func (m *machine) asks() bool { return m.hasRequests && m.askDue && m.now < m.du
 
 // onAsked takes what was read beside the lease.
 func (m *machine) onAsked(op *operation, f Fence, r RequestState, err error) {
+	if err == nil && m.now > op.giveUp {
+		// It was waiting in a frozen process: what it says may be long over.
+		err = fmt.Errorf("%s: %w: the answer was taken too late", op.ask.name(), cas.Ambiguous)
+	}
 	if err == nil && op.ask.request && r.Problem != nil {
 		m.emit(Event{Kind: StoreFailed, Op: "request", Class: cas.Corrupt, Err: fmt.Errorf("%w: %w", cas.Corrupt, r.Problem)})
 	}
@@ -92,6 +115,15 @@ func (m *machine) onAsked(op *operation, f Fence, r RequestState, err error) {
 			m.request = &r
 			m.noteHold(r)
 		}
+		switch {
+		case op.why == forClaim:
+			// The attempt goes on in this step.
+		case op.why == forNomination && m.stop == nil && m.now >= m.nominateAt():
+			// At once: a poll that is due as well would make it read again.
+			m.nominate()
+		default:
+			m.forget()
+		}
 	case m.phase == leading:
 		m.obey(r)
 	}
@@ -112,23 +144,29 @@ func (m *machine) rehearseAt() Instant {
 
 func (m *machine) rehearse() {
 	m.forget()
-	m.ask(m.missing(), boottime.Never)
+	m.ask(forRehearsal, m.missing(), boottime.Never)
 }
 
 // noteHold remembers a hold, counted from now: the store has said how old it
-// is, and from here on our own clock decides.
+// is, and from here on our own clock decides. Of one document the earliest end
+// counts: a store that does not know the age, or whose clock went back, must not
+// prolong a hold with every read.
 func (m *machine) noteHold(r RequestState) {
-	was := m.held
-	m.held = hold{}
-	if h := r.Request.Hold; h != nil && h.For > r.Age {
-		m.held = hold{id: h.ID, until: m.now.Add(h.For - r.Age)}
-		if was.id != h.ID {
-			m.emit(Event{Kind: OnHold, Reason: h.Reason, Holder: h.By, Left: h.For - r.Age})
+	was, now := m.held, hold{}
+	h := r.Request.Hold
+	if h != nil && h.For > r.Age {
+		now = hold{id: h.ID, version: r.Version, until: m.now.Add(h.For - r.Age)}
+		if was.version == now.version {
+			now.until = min(now.until, was.until)
 		}
-		return
 	}
-	if was.id != "" {
+	m.held = now
+	switch active, wasActive := m.now < now.until, was.id != ""; {
+	case active && was.id != now.id:
+		m.emit(Event{Kind: OnHold, Reason: h.Reason, Holder: h.By, Left: now.until.Sub(m.now)})
+	case !active && wasActive:
 		m.emit(Event{Kind: Resumed})
+		m.held.id = "" // said; the end stays known
 	}
 }
 
@@ -149,32 +187,32 @@ func (m *machine) obey(r RequestState) {
 	// 1. A hold is for everybody.
 	m.noteHold(r)
 	if m.now < m.held.until {
-		m.asked(m.held.id, "hold: "+r.Request.Hold.Reason)
+		m.asked(partHold, m.held.id, "hold: "+r.Request.Hold.Reason)
 		return
 	}
 	// 2. A step-down is for the term, or the process, that it names, and is
 	// obeyed once: the id stands in the next record.
-	if s := r.Request.StepDown; s != nil && !slices.Contains(m.obeyed, s.ID) && s.Target.names(m.term.epoch, m.term.id, m.incarnation) {
-		m.asked(s.ID, "step-down: "+s.Reason)
+	if s := r.Request.StepDown; s != nil && !m.hasObeyed(partStepDown, s.ID) && s.Target.names(m.term.epoch, m.term.id, m.incarnation) {
+		m.asked(partStepDown, s.ID, "step-down: "+s.Reason)
 		return
 	}
 	// 3. A handover is for the term it names, and only to a revision that has
 	// never led: one that has, and lost the lease again, would come back for ever.
 	h := r.Request.Handover
-	if h == nil || slices.Contains(m.obeyed, h.ID) || !h.Target.names(m.term.epoch, m.term.id, m.incarnation) {
+	if h == nil || m.hasObeyed(partHandover, h.ID) || !h.Target.names(m.term.epoch, m.term.id, m.incarnation) {
 		return
 	}
 	if h.Incarnation != m.incarnation && h.Revision != m.cfg.Revision && !m.mine.ledBy(h.Revision) {
 		m.successor = h.Incarnation
-		m.asked(h.ID, "handover to revision "+h.Revision)
+		m.asked(partHandover, h.ID, "handover to revision "+h.Revision)
 	}
 }
 
 // asked ends the term on request.
-func (m *machine) asked(id, reason string) {
+func (m *machine) asked(part, id, reason string) {
 	// A hold in between must not make us forget a step-down that still stands in
 	// the document.
-	m.obeyed = append(m.obeyed, id)
+	m.obeyed = append(m.obeyed, part+" "+id)
 	m.obeyed = m.obeyed[max(0, len(m.obeyed)-maxObeyed):]
 	m.lastObeyed = id
 	if len(reason) > maxReason {
@@ -182,6 +220,10 @@ func (m *machine) asked(id, reason string) {
 	}
 	m.onStop(reason, false)
 }
+
+// hasObeyed reports whether this process obeyed that part before. An id is that
+// of its part: people copy documents.
+func (m *machine) hasObeyed(part, id string) bool { return slices.Contains(m.obeyed, part+" "+id) }
 
 // maxObeyed is how many requests a process remembers to have obeyed. The
 // document holds three at a time.

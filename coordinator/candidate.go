@@ -23,6 +23,12 @@ const (
 // see takes note of a definite state of the lease: a version, or absence.
 func (m *machine) see(absent bool, l Lease) {
 	if !m.seen.known || m.seen.absent != absent || m.seen.lease.Version != l.Version {
+		if r := l.Record; m.held.id != "" && !absent && r.State == Held && r.Incarnation != m.incarnation && r.Term != m.seen.lease.Record.Term {
+			// Somebody has acquired: the hold that we read is over. It is read again
+			// in every attempt; this is for people who look at our status.
+			m.held = hold{}
+			m.emit(Event{Kind: Resumed})
+		}
 		// The observer counts from after the receive: a version that was
 		// written earlier only makes us wait longer than needed.
 		m.seen = sighting{known: true, absent: absent, lease: l, since: m.now}
@@ -167,7 +173,7 @@ func (m *machine) claim() {
 	// 1. The floor and the request object are read fresh in every attempt: a
 	// replica that cannot read them is no candidate.
 	if what := m.missing(); what.any() {
-		m.ask(what, boottime.Never)
+		m.ask(forClaim, what, boottime.Never)
 		return
 	}
 	// 2. Nobody leads during a hold.

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -267,7 +266,7 @@ func (e *Elector) inquire(ctx context.Context, what inquiry, in *input) {
 		wg.Go(func() { in.request, request = e.requests.ReadRequest(ctx) })
 	}
 	wg.Wait()
-	in.err = cmp.Or(fence, request)
+	in.err = errors.Join(fence, request)
 }
 
 // call runs one request with its deadline and hands its answer to the loop.
@@ -290,7 +289,7 @@ func (e *Elector) start(ctx context.Context, t termState, lead Lead) {
 	term.failures = t.failures
 	term.report = func(kind inputKind) {
 		select {
-		case e.inputs <- input{kind: kind}:
+		case e.inputs <- input{kind: kind, term: t.id}:
 		case <-e.stopped:
 		}
 	}

@@ -51,7 +51,7 @@ func (m *machine) nominate() {
 		return
 	}
 	if what := m.missing(); what.any() {
-		m.ask(what, boottime.Never)
+		m.ask(forNomination, what, boottime.Never)
 		return
 	}
 	r, record := *m.request, m.seen.lease.Record
@@ -78,16 +78,17 @@ func (m *machine) nominate() {
 	})
 }
 
-// onNominated takes the answer of the write. Without an answer the leader may
-// have been asked or not; nothing depends on it but the time of the handover.
+// onNominated takes the answer of the write.
 func (m *machine) onNominated(err error) {
 	switch class := cas.ClassOf(err); {
 	case err == nil:
 		m.emit(Event{Kind: Nominated, Epoch: m.seen.lease.Record.Epoch, Reason: "revision " + m.cfg.Revision})
-	case class == cas.Conflict:
-		// Somebody changed the document meanwhile: read it again.
-		m.nominee = nominee{notBefore: m.now.Add(m.cfg.RenewInterval)}
 	default:
-		m.emit(Event{Kind: StoreFailed, Op: "nominate", Class: class, Err: err})
+		if class != cas.Conflict {
+			m.emit(Event{Kind: StoreFailed, Op: "nominate", Class: class, Err: err})
+		}
+		// Read it again: somebody may have changed the document meanwhile, and our
+		// own write may have landed although nobody said so.
+		m.nominee = nominee{notBefore: m.now.Add(m.cfg.RenewInterval)}
 	}
 }

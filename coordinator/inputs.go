@@ -21,6 +21,8 @@ type input struct {
 	// For stop requests.
 	reason string
 	final  bool
+	// For what is said of the work: the term it is about.
+	term string
 	// For the end of the work: the epoch that fenced it, or 0.
 	floor int64
 }

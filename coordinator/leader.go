@@ -34,7 +34,7 @@ func (m *machine) leadingTime() {
 		// Once a renewal: what people ask for. It never holds up the next one.
 		if m.asks() {
 			m.askDue = false
-			m.ask(inquiry{request: true}, m.term.stopAt)
+			m.ask(forLeader, inquiry{request: true}, m.term.stopAt)
 		}
 		return
 	}
@@ -243,7 +243,19 @@ func (m *machine) drainingTime() {
 
 // onWorkFailed takes a failure of the work, which is started again within the
 // term. The next renewal tells whoever leads next.
-func (m *machine) onWorkFailed() { m.work = m.work.failed(m.incarnation) }
+// What is said of a former term, late, is not about this one.
+func (m *machine) onWorkFailed(term string) {
+	if term == m.term.id {
+		m.work = m.work.failed(m.incarnation)
+	}
+}
+
+// onWorkSettled takes that the work runs well.
+func (m *machine) onWorkSettled(term string) {
+	if term == m.term.id {
+		m.work = Work{}
+	}
+}
 
 // onWorkEnded takes the return of lead. floor is the epoch of the checkpoint
 // document that fenced the work, or 0.

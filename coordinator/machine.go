@@ -156,9 +156,9 @@ func (m *machine) step(in input) ([]action, Instant) {
 	case inWorkEnded:
 		m.onWorkEnded(in.err, in.floor)
 	case inWorkFailed:
-		m.onWorkFailed()
+		m.onWorkFailed(in.term)
 	case inWorkSettled:
-		m.work = Work{}
+		m.onWorkSettled(in.term)
 	case inResult:
 		m.onResult(in)
 	}

@@ -36,6 +36,7 @@ type operation struct {
 	rec  Record
 	// For reads beside the lease.
 	ask inquiry
+	why purpose
 }
 
 // send puts a request in flight. until is the instant that must not pass

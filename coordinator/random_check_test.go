@@ -27,6 +27,8 @@ type knowledge struct {
 	fence     *Fence // read since the last claim
 	request   *RequestState
 	asked     Instant         // receipt of request
+	holdOf    cas.Version     // the document that was read last
+	holdEnd   Instant         // by the earliest reading of it
 	obeyed    map[string]bool // ids of step-downs and handovers
 
 	lastWrite Instant
@@ -68,7 +70,14 @@ func (r *simReplica) before(in input) situation {
 		}
 		if in.err == nil && was.op.ask.request {
 			q := in.request
-			k.request, k.asked = &q, in.at
+			end := Instant(0)
+			if h := q.Request.Hold; h != nil {
+				end = in.at.Add(h.For - q.Age)
+				if k.holdOf == q.Version {
+					end = min(end, k.holdEnd) // the earliest that one document gave
+				}
+			}
+			k.request, k.asked, k.holdOf, k.holdEnd = &q, in.at, q.Version, end
 		}
 	case opWrite:
 		switch {
@@ -216,8 +225,8 @@ func (r *simReplica) checkAsked(now Instant) {
 	if k.request == nil {
 		return
 	}
-	if h := k.request.Request.Hold; h != nil {
-		s.require(now.Sub(k.asked) >= h.For-k.request.Age, "claims during a hold with %v left", h.For-k.request.Age)
+	if k.request.Request.Hold != nil {
+		s.require(now >= k.holdEnd, "claims during a hold with %v left", k.holdEnd.Sub(now))
 	}
 	if k.object.exists && k.object.corrupt == nil {
 		pause := k.object.rec.Work.pause(r.m.incarnation)

@@ -241,11 +241,11 @@ func (r *simReplica) crashes(w *simWork, n int) {
 		switch {
 		case w.gone || r.s.calm || process != r.process:
 		case r.s.rng.IntN(6) == 0:
-			r.feed(input{kind: inWorkSettled})
+			r.feed(input{kind: inWorkSettled, term: w.term.id})
 		case n == 3:
 			r.fail(w, fmt.Errorf("simulated: %w", ErrCrashLoop))
 		default:
-			r.feed(input{kind: inWorkFailed})
+			r.feed(input{kind: inWorkFailed, term: w.term.id})
 			r.crashes(w, n+1)
 		}
 	})

@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -234,11 +236,12 @@ func (r Request) with(name string, part *wirePart) Request {
 }
 
 // Marshal encodes the document. It is never empty: a request that asks for
-// nothing is an object without parts.
+// nothing is an object without parts. The last field is a digest of the rest, by
+// which [WrittenByHand] tells what a program wrote from what a person did.
 func (r Request) Marshal() []byte {
 	b := bytes.NewBufferString(`{"version":1`)
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
-		if name == "version" {
+		if name == "version" || name == digestField {
 			continue
 		}
 		key, _ := json.Marshal(name) // a string always encodes
@@ -247,8 +250,23 @@ func (r Request) Marshal() []byte {
 		b.WriteByte(':')
 		b.Write(r.fields[name])
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return append(b.Bytes(), digest(b.Bytes())...)
+}
+
+const digestField = "digest"
+
+// digest is the end of a document that begins like this.
+func digest(head []byte) string {
+	sum := sha256.Sum256(head)
+	return `,"` + digestField + `":"` + hex.EncodeToString(sum[:8]) + `"}`
+}
+
+// WrittenByHand reports whether a document was written, or changed, by something
+// other than Marshal. In a directory the file that people see is a copy for them;
+// what they put there instead counts.
+func WrittenByHand(data []byte) bool {
+	end := len(digest(nil))
+	return len(data) < end || string(data[len(data)-end:]) != digest(data[:len(data)-end])
 }
 
 // names reports whether the target is this term of this process.

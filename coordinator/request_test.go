@@ -81,6 +81,27 @@ func TestAPartIsChangedAloneAndUnknownFieldsSurvive(t *testing.T) {
 	}
 }
 
+func TestWhatAPersonWroteOrChangedIsToldFromWhatAProgramWrote(t *testing.T) {
+	ours := Request{}.WithHold(&Hold{ID: "h", For: time.Minute}).Marshal()
+	again, err := ParseRequest(ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, byHand := range map[string]bool{
+		string(ours):                  false,
+		string(again.Marshal()):       false,
+		string((Request{}).Marshal()): false,
+		string(ours) + "\n":           true,
+		strings.Replace(string(ours), "60000", "90000", 1): true,
+		`{"hold":{"id":"h","for_ms":1}}`:                   true,
+		``:                                                 true, `{}`: true, "junk": true,
+	} {
+		if got := WrittenByHand([]byte(text)); got != byHand {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
 // A hold's time counts from the writing of the document: a rewrite of another
 // part must not begin it anew.
 func TestRewritingTheDocumentDoesNotProlongAHold(t *testing.T) {

@@ -53,7 +53,9 @@ func (s requestRegister) ReadRequest(ctx context.Context) (RequestState, error) 
 	switch {
 	case errors.Is(err, cas.NotFound):
 		return RequestState{}, nil
-	case errors.Is(err, cas.Corrupt) && v.Version != "":
+	case errors.Is(err, cas.Corrupt):
+		// Also without a version: it exists and is no document. Nothing is written
+		// over it.
 		return RequestState{Version: v.Version, Problem: err}, nil
 	case err != nil:
 		return RequestState{}, fmt.Errorf("read request: %w", err)

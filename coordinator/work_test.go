@@ -88,20 +88,20 @@ func TestWhoseWorkFailedWaitsForTheBackoffAndOthersTryAtOnce(t *testing.T) {
 func TestFailuresGoIntoTheNextRenewalAndAreForgottenOnceTheWorkRunsWell(t *testing.T) {
 	b := newBench(t, fast, false)
 	b.leads()
-	b.step(input{kind: inWorkFailed})
-	b.step(input{kind: inWorkFailed})
+	b.step(input{kind: inWorkFailed, term: b.m.term.id})
+	b.step(input{kind: inWorkFailed, term: b.m.term.id})
 	a := b.until(doWrite, 3*time.Second)
 	if a.rec.Work.Failures != 2 || a.rec.Work.pause("own") != 2*time.Second {
 		t.Errorf("renewed with %+v", a.rec.Work)
 	}
 	// What fails while the renewal is in flight is not lost with its answer.
-	b.step(input{kind: inWorkFailed})
+	b.step(input{kind: inWorkFailed, term: b.m.term.id})
 	b.answer(input{version: "v2"})
 	if a := b.until(doWrite, 3*time.Second); a.rec.Work.Failures != 3 {
 		t.Errorf("renewed with %+v", a.rec.Work)
 	}
 	b.answer(input{version: "v3"})
-	b.step(input{kind: inWorkSettled})
+	b.step(input{kind: inWorkSettled, term: b.m.term.id})
 	if a := b.until(doWrite, 3*time.Second); a.rec.Work.Failures != 0 || len(a.rec.Work.Incarnations) != 0 {
 		t.Errorf("renewed with %+v", a.rec.Work)
 	}
@@ -117,7 +117,7 @@ func TestACrashLoopReleasesWithTheBackoffAndWithoutAnotherStayOut(t *testing.T) 
 		t.Errorf("the term begins after %d failures, want the 3 of the record", got)
 	}
 	for range 3 {
-		b.step(input{kind: inWorkFailed})
+		b.step(input{kind: inWorkFailed, term: b.m.term.id})
 	}
 	b.step(input{kind: inWorkEnded, err: fmt.Errorf("supervise: %w", ErrCrashLoop)})
 	tomb, ok := b.request()

@@ -27,7 +27,7 @@ const afterThaw = 200 * time.Millisecond
 
 // dying is how long the kernel may take to bring a killed process down on a busy
 // machine. It runs no instruction of its own any more, which its acts show.
-const dying = 300 * time.Millisecond
+const dying = 150 * time.Millisecond
 
 // tree is the processes of a leader, supervisor first, then its guard, then the
 // work.

@@ -33,6 +33,9 @@ type guard struct {
 
 	fired  bool
 	reason Reason
+
+	hurried bool // this thread goes before others; nice is what it had
+	nice    int
 }
 
 // run returns when the tree is gone.

@@ -41,7 +41,7 @@ func (c *clients) lease(ctx context.Context, cfg config.Coordinate, log *slog.Lo
 		return nil, nil, nil
 	case config.TypeFileLease:
 		path := cfg.FileLease.Path
-		return linkfile.New(path, fileLease(cfg.FileLease, log)), linkfile.New(path+coordinator.RequestSuffix, linkfile.Options{}), nil
+		return linkfile.New(path, fileLease(cfg.FileLease, log)), linkfile.New(path+coordinator.RequestSuffix, linkfile.Options{Foreign: coordinator.WrittenByHand}), nil
 	case config.TypeS3Lease:
 		b, err := c.s3(ctx, s3Config(cfg.S3Lease))
 		return both(b, cfg.S3Lease.Key, err)
