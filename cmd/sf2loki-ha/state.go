@@ -36,6 +36,7 @@ hold it waits until the lease is released. See docs/state.md.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cmd.SuggestionsMinimumDistance = 2
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.config, "config", "", "configuration file (YAML); without it the environment is the configuration")
 	flags.BoolVar(&f.force, "force", false, "go on although a leader or another process may use the document")

@@ -196,13 +196,16 @@ func userKeys(doc *checkpoint.Document) []string {
 // replaceUserKeys puts the user's keys of from in place of those of doc, in the
 // order of from; the fence stays.
 func replaceUserKeys(doc, from *checkpoint.Document) {
-	for _, key := range userKeys(doc) {
-		doc.Delete(key)
+	var next checkpoint.Document
+	move := func(keys []string, of *checkpoint.Document) {
+		for _, key := range keys {
+			value, _ := of.Get(key)
+			next.Set(key, value)
+		}
 	}
-	for _, key := range userKeys(from) {
-		value, _ := from.Get(key)
-		doc.Set(key, value)
-	}
+	move(slices.DeleteFunc(doc.Keys(), func(key string) bool { return !checkpoint.Reserved(key) }), doc)
+	move(userKeys(from), from)
+	*doc = next
 }
 
 // warnShapes warns of the first values that sf2loki would not understand.
