@@ -17,7 +17,7 @@ import (
 )
 
 // rage does one thing after the other to the pair, at random; the first four are
-// to the leader.
+// to the leader, and two of them in any case.
 func (c *chaos) rage(span time.Duration) {
 	c.t.Helper()
 	if _, ok := c.c.History().Await(time.Minute, func(cluster.Act) bool { return true }); !ok {
@@ -25,7 +25,7 @@ func (c *chaos) rage(span time.Duration) {
 	}
 	begin := []func(string){c.kill, c.freezeLong, c.cut, c.freezeSupervisor}
 	events := []func(string){c.kill, c.kill, c.freezeWhole, c.freezeWhole, c.freezeSupervisor, c.freezeGuard, c.cut, c.cut}
-	for end, i := time.Now().Add(span), 0; time.Now().Before(end); i++ {
+	for end, i := time.Now().Add(span), 0; i < 2 || time.Now().Before(end); i++ {
 		c.pause(200*time.Millisecond, c.stage.run.TTL/2)
 		c.alive()
 		if i < len(begin) {
