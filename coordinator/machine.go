@@ -77,8 +77,8 @@ type machine struct {
 	nextOp uint64
 	nextAt Instant // when the next request of this phase is due
 	fails  int     // failed requests in a row
-	// wroteAt is the send of the last write, whatever became of it: the store
-	// that limits writes counts all of them.
+	// wroteAt is when the last write was sent, or its answer taken, whatever
+	// became of it: the store that limits writes counts all of them.
 	wroteAt Instant
 
 	// What this process has ever seen of this lease.

@@ -82,6 +82,11 @@ func (m *machine) pause(limit time.Duration) time.Duration {
 
 // note counts failures in a row and tells the observer about the request.
 func (m *machine) note(op *operation, err error) {
+	if op.kind == opWrite {
+		// The store counts from its own handling of a write, which was no later
+		// than now: the next one may come a whole interval after that.
+		m.wroteAt = m.now
+	}
 	class := cas.ClassOf(err)
 	m.emit(Event{Kind: Requested, Op: opName(op), Class: class, Took: m.now.Sub(op.sentAt), Err: err})
 	// Conflict and absence are answers, not failures.
