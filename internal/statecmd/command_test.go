@@ -1,7 +1,6 @@
 package statecmd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,134 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/cas/file"
-	"github.com/sf2loki/sf2loki-ha/cas/linkfile"
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
-	"github.com/sf2loki/sf2loki-ha/coordinator"
-	"github.com/sf2loki/sf2loki-ha/internal/config"
-	"github.com/sf2loki/sf2loki-ha/internal/replica"
 )
-
-// user runs verbs on one configuration.
-type user struct {
-	cfg   *config.Config
-	path  string // of the checkpoint file
-	lease string // of the lease file
-}
-
-// alone has a checkpoint file and no election.
-func alone(t *testing.T) user {
-	path := filepath.Join(t.TempDir(), "state.json")
-	return user{cfg: load(t, fmt.Sprintf("state: {file: {path: %q}}\n", path)), path: path}
-}
-
-// paired has a checkpoint file and a file lease.
-func paired(t *testing.T) user {
-	dir := t.TempDir()
-	u := user{path: filepath.Join(dir, "state.json"), lease: filepath.Join(dir, "leader.lease")}
-	u.cfg = load(t, fmt.Sprintf("coordinate: {type: file_lease, file_lease: {path: %q, ttl: 3s, renew_interval: 1s, poll_interval: 100ms}}\nstate: {file: {path: %q}}\n", u.lease, u.path))
-	return u
-}
-
-// do runs one verb and returns what it printed.
-func (u user) do(t *testing.T, flags Flags, asJSON bool, verb func(context.Context, *Command) error) (out, errs string, err error) {
-	t.Helper()
-	var o, e bytes.Buffer
-	c := &Command{Config: u.cfg, Flags: flags, JSON: asJSON, Out: &o, Err: &e}
-	err = verb(t.Context(), c)
-	return o.String(), e.String(), err
-}
-
-// must is do for a verb that succeeds.
-func (u user) must(t *testing.T, verb func(context.Context, *Command) error) string {
-	t.Helper()
-	out, errs, err := u.do(t, Flags{}, false, verb)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, errs)
-	}
-	return out
-}
-
-func (u user) write(t *testing.T, text string) {
-	t.Helper()
-	if err := os.WriteFile(u.path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (u user) content(t *testing.T) string {
-	t.Helper()
-	data, err := os.ReadFile(u.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return ""
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
-// holds writes a lease record.
-func (u user) holds(t *testing.T, state coordinator.State, epoch int64) {
-	t.Helper()
-	r := coordinator.Record{
-		Holder: "A", Epoch: epoch, Incarnation: "i", Term: "t", WriteID: fmt.Sprint(time.Now().UnixNano()), TTL: 3 * time.Second, State: state, Version: 1,
-		RenewedAt: time.Now(), ExpiresAt: time.Now().Add(3 * time.Second), Lease: u.lease,
-	}
-	data, err := r.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reg := linkfile.New(u.lease, linkfile.Options{})
-	v, err := reg.Load(t.Context())
-	if errors.Is(err, cas.NotFound) {
-		_, err = reg.Create(t.Context(), data)
-	} else if err == nil {
-		_, err = reg.Replace(t.Context(), data, v.Version)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func set(key, value string) func(context.Context, *Command) error {
-	return func(ctx context.Context, c *Command) error { return c.Set(ctx, key, value) }
-}
-func del(key string) func(context.Context, *Command) error {
-	return func(ctx context.Context, c *Command) error { return c.Delete(ctx, key) }
-}
-func show(key string) func(context.Context, *Command) error {
-	return func(ctx context.Context, c *Command) error { return c.Show(ctx, key) }
-}
-func export(ctx context.Context, c *Command) error { return c.Export(ctx) }
-func adopt(ctx context.Context, c *Command) error  { return c.Adopt(ctx) }
-func imported(text string, replace, ifEmpty bool) func(context.Context, *Command) error {
-	return func(ctx context.Context, c *Command) error {
-		return c.Import(ctx, "in.json", strings.NewReader(text), replace, ifEmpty)
-	}
-}
-func repair(epoch int64) func(context.Context, *Command) error {
-	return func(ctx context.Context, c *Command) error { return c.RepairFence(ctx, epoch) }
-}
-func copied(t *testing.T, from, to string, replace bool) func(context.Context, *Command) error {
-	t.Helper()
-	source, err := ParsePlace(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := ParsePlace(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(ctx context.Context, c *Command) error {
-		return c.Copy(ctx, source, target, Access{}, Access{}, replace)
-	}
-}
 
 func TestOutputIsThatOfSf2loki(t *testing.T) {
 	u := alone(t)
@@ -148,7 +25,9 @@ func TestOutputIsThatOfSf2loki(t *testing.T) {
 		{show("*"), "(no checkpoints match)\n"},
 		{set("pubsub:/event/B", "AAAAAAAAAqc="), "sf2loki: set pubsub:/event/B = AAAAAAAAAqc=\n"},
 		{set("a", "é \"x\""), "sf2loki: set a = é \"x\"\n"},
-		{show("*"), "a\té \"x\"\npubsub:/event/B\tAAAAAAAAAqc=\n\n2 checkpoint(s)\n"},
+		{set("m", ""), "sf2loki: set m = \n"},
+		{show("*"), "a\té \"x\"\nm\t\npubsub:/event/B\tAAAAAAAAAqc=\n\n3 checkpoint(s)\n"},
+		{del("m"), "sf2loki: deleted m\n"},
 		{show("pubsub:*"), "pubsub:/event/B\tAAAAAAAAAqc=\n\n1 checkpoint(s) matching 'pubsub:*'\n"},
 		{show("x*"), "(no checkpoints match)\n"},
 		{del("a"), "sf2loki: deleted a\n"},
@@ -281,6 +160,13 @@ func TestAnImportMergesOrReplacesInOneWrite(t *testing.T) {
 			}
 		})
 	}
+	t.Run("if empty, into one with a single checkpoint", func(t *testing.T) {
+		u := alone(t)
+		u.write(t, `{"a": "1"}`)
+		if _, _, err := u.do(t, Flags{}, false, imported(`{"b": "1"}`, false, true)); err == nil || u.content(t) != `{"a": "1"}` {
+			t.Errorf("%v", err)
+		}
+	})
 	t.Run("if empty, into an empty one", func(t *testing.T) {
 		u := alone(t)
 		u.write(t, `{"__fence_epoch__": "7"}`)
@@ -312,138 +198,6 @@ var errDisk = errors.New("disk error")
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errDisk }
-
-func TestADamagedDocumentIsNamedWithTheWayOutAndNeverOverwritten(t *testing.T) {
-	for name, c := range map[string]struct{ text, says, hint string }{
-		"empty":             {"", "not JSON", "restore an earlier version"},
-		"cut":               {`{"a": "1"`, "not JSON", "move it aside"},
-		"not UTF-8":         {"\xff\xfe", "not UTF-8", "restore an earlier version"},
-		"a list":            {`[]`, "a list", "restore an earlier version"},
-		"a value no string": {`{"a": 1}`, `value of key "a"`, "restore an earlier version"},
-		"a key twice":       {`{"a": "1", "a": "2"}`, "twice", "restore an earlier version"},
-		"a junk epoch":      {`{"a": "1", "__fence_epoch__": "junk"}`, "not a decimal number", "repair-fence"},
-		"a number as epoch": {`{"a": "1", "__fence_epoch__": 7}`, "__fence_epoch__", "repair-fence"},
-		"a junk fence":      {`{"a": "1", "__fence_epoch__": "7", "__fence__": "x"}`, "__fence__", "repair-fence"},
-		"oversized":         {`{"a": "` + strings.Repeat("x", cas.MaxSize) + `"}`, "larger than", "move what is there"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			u := alone(t)
-			u.write(t, c.text)
-			verbs := map[string]func(context.Context, *Command) error{
-				"show": show("*"), "export": export, "set": set("a", "1"), "delete": del("a"), "import": imported(`{"a": "1"}`, true, false), "adopt": adopt,
-				"copy from": copied(t, "file:"+u.path, "file:"+u.path+".copy", false), "copy to": copied(t, "file:"+u.path+".source", "file:"+u.path, true),
-			}
-			if c.hint != "repair-fence" {
-				verbs["repair-fence"] = repair(0)
-			}
-			if len(c.text) > cas.MaxSize { // each reads 16 MiB
-				verbs = map[string]func(context.Context, *Command) error{"show": show("*"), "set": set("a", "1")}
-			}
-			if err := os.WriteFile(u.path+".source", []byte(`{"k": "v"}`), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for verb, f := range verbs {
-				out, _, err := u.do(t, Flags{Force: true}, false, f)
-				if cas.ClassOf(err) != cas.Corrupt || !strings.Contains(err.Error(), u.path) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.hint) || out != "" {
-					t.Errorf("%s: %v, %q; want %q and %q", verb, err, out, c.says, c.hint)
-				}
-			}
-			if u.content(t) != c.text {
-				t.Error("overwritten")
-			}
-			if _, err := os.Stat(u.path + ".copy"); err == nil {
-				t.Error("copied")
-			}
-		})
-	}
-}
-
-func TestAProcessThatUsesTheFileIsNoticed(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		suffix string
-		// written: --force writes nevertheless.
-		written bool
-	}{
-		"a replica without an election": {".instance.lock", true},
-		"sf2loki itself":                {".lock", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			u := alone(t)
-			const text = `{"a": "1"}`
-			u.write(t, text)
-			lock, err := os.Create(u.path + c.suffix)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer lock.Close()
-			if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-				t.Fatal(err)
-			}
-			var used *replica.InUseError
-			for verb, f := range map[string]func(context.Context, *Command) error{
-				"show": show("*"), "export": export, "copy": copied(t, "file:"+u.path, "file:"+u.path+".copy", false),
-			} {
-				if _, _, err := u.do(t, Flags{}, false, f); !errors.As(err, &used) || !strings.Contains(err.Error(), "--force") || !strings.Contains(err.Error(), u.path) {
-					t.Errorf("%s: %v", verb, err)
-				}
-				if _, _, err := u.do(t, Flags{Force: true}, false, f); err != nil {
-					t.Errorf("%s, forced: %v", verb, err)
-				}
-			}
-			for _, flags := range []Flags{{}, {Wait: true}, {DryRun: true}} {
-				if _, _, err := u.do(t, flags, false, set("a", "2")); err == nil || !strings.Contains(err.Error(), u.path+c.suffix) || !strings.Contains(err.Error(), "--force") {
-					t.Errorf("set with %+v: %v", flags, err)
-				}
-			}
-			if u.content(t) != text {
-				t.Fatal("written")
-			}
-			if _, _, err := u.do(t, Flags{Force: true}, false, set("a", "2")); (err == nil) != c.written || (u.content(t) != text) != c.written {
-				t.Errorf("forced: %v, %s", err, u.content(t))
-			}
-		})
-	}
-}
-
-func TestAFileUnderALeaseIsByteIdenticalAfterARefusal(t *testing.T) {
-	u := paired(t)
-	sealed, err := checkpoint.Open(file.New(u.path), checkpoint.WithLease(u.lease, 3*time.Second)).Seal(t.Context(), pair{7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	commit(t, sealed, "K", "bad")
-	u.holds(t, coordinator.Held, 7)
-	before := u.content(t)
-	info, err := os.Stat(u.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(u.path+".source", []byte(`{"K": "copied"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, f := range map[string]func(context.Context, *Command) error{
-		"set": set("K", "good"), "delete": del("K"), "import": imported(`{"K": "good"}`, false, false), "copy": copied(t, "file:"+u.path+".source", "file:"+u.path, true), "repair-fence": repair(9),
-	} {
-		out, _, err := u.do(t, Flags{}, false, f)
-		if err == nil || out != "" || !strings.Contains(err.Error(), `held by "A", epoch 7`) || !strings.Contains(err.Error(), "expires_at") || !strings.Contains(err.Error(), "--force") {
-			t.Errorf("%s: %v, %q", name, err, out)
-		}
-	}
-	if now, err := os.Stat(u.path); err != nil || u.content(t) != before || !now.ModTime().Equal(info.ModTime()) || !os.SameFile(now, info) {
-		t.Error("the file was touched")
-	}
-	// Reading is no harm.
-	if out := u.must(t, show("*")); !strings.Contains(out, "K\tbad\n") {
-		t.Errorf("%q", out)
-	}
-	// Released: the same command works.
-	u.holds(t, coordinator.Released, 7)
-	u.must(t, set("K", "good"))
-	if out := u.must(t, show("*")); !strings.Contains(out, "K\tgood\n") {
-		t.Errorf("%q", out)
-	}
-}
 
 func TestACopyLeavesFencesWhereTheyAre(t *testing.T) {
 	u := alone(t)
