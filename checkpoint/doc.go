@@ -57,6 +57,9 @@
 //     that loads after the seal is accepted by the store; only the guard stops it.
 //   - It does not protect against somebody who writes with the current pair in
 //     hand, such as an operator's tool. Such writes survive: a commit merges.
+//     [Store.Edit], [Store.RepairFence] and [Store.Adopt] are made for such tools:
+//     they write on exactly the version of a [Snapshot], so that a seal in between
+//     makes them a conflict.
 //   - A document restored as a whole to an older state, fence included, between
 //     two terms looks like the older state. The epoch of the lease still rises.
 //   - [Store.Seal] creates a document that definitely does not exist. Whoever

@@ -42,7 +42,16 @@ func checkpoints(t *testing.T, b backend, config string) map[string]string {
 }
 
 func TestCheckpointsOfARunningPairAreRepairedUnderAHold(t *testing.T) {
-	b := s3Backend(t)
+	for name, open := range backends() {
+		b := open(t) // its environment is the parent's, so that the pairs may run side by side
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repairUnderAHold(t, b)
+		})
+	}
+}
+
+func repairUnderAHold(t *testing.T, b backend) {
 	p := newPair(t, b)
 	config := configFile(t, b)
 

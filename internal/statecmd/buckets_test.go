@@ -125,3 +125,27 @@ func TestTheWayToAStoreCanBeGivenByFlags(t *testing.T) {
 		t.Errorf("a region for a file: %v", err)
 	}
 }
+
+func TestCloudStorageTakesTheSameVerbs(t *testing.T) {
+	srv := testservers.StartGCS(t)
+	at := fmt.Sprintf("bucket: %s, endpoint_url: %q", srv.Bucket, srv.Endpoint)
+	u := user{cfg: load(t, fmt.Sprintf("coordinate: {type: gcs_lease, gcs_lease: {%s}}\nstate: {store: gcs, gcs: {%s}}\n", at, at))}
+	source := filepath.Join(t.TempDir(), "state.json")
+	const text = `{"b": "1", "é 🛰️": "\u00e9"}`
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	object := "gs://" + srv.Bucket + "/sf2loki/state.json"
+	u.must(t, copied(t, "file:"+source, object, false))
+	u.must(t, set("c", "3"))
+	u.must(t, del("c"))
+	u.must(t, copied(t, object, "file:"+source+".back", false))
+	back, err := os.ReadFile(source + ".back")
+	if want := `{"b": "1", "\u00e9 \ud83d\udef0\ufe0f": "\u00e9"}`; err != nil || string(back) != want {
+		t.Errorf("%s, %v; want %s", back, err, want)
+	}
+	u.cfg.State.GCS.Bucket = "not-there"
+	if _, _, err := u.do(t, Flags{}, false, set("a", "1")); err == nil || !strings.Contains(err.Error(), "gs://not-there/sf2loki/state.json") {
+		t.Errorf("%v", err)
+	}
+}
