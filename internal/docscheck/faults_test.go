@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The faults of leases, fences and leadership, by their numbers in the shared
+// The faults of leases, fences, checkpoints and leadership, by their numbers in the shared
 // list: every one is prevented by a test, or there is a reason why not.
 func TestEveryFaultOfTheElectionIsEntered(t *testing.T) {
 	entered := map[string]bool{}
@@ -17,6 +17,8 @@ func TestEveryFaultOfTheElectionIsEntered(t *testing.T) {
 		"C-": "01 02 03 04 05 07 08 09 10 11 12 13 14 15 16 17 18",
 		"F-": "01 02 03 04 05 06 07 08 09",
 		"L-": "01 02 03 04 05 06 07 08 09 10 11",
+		"S-": "01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16",
+		"X-": "01 02 03 04 05 06 07",
 		"N-": "01 02 03 04 05 06 08 09 11 12 13 15 16 17 18 20 21 24 25 26 27 28 29",
 		// What no test of upstream pinned goes by the number of its source.
 		"SFL-": "0027 0028 0030 0031 0054 0055 0056 0057 0058",
