@@ -71,6 +71,6 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newRun(), newCanary(), newState(), newVersion())
+	root.AddCommand(newRun(), newCanary(), newLease(), newState(), newVersion())
 	return root
 }

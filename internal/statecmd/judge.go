@@ -183,7 +183,7 @@ func (s Sight) judge(fence checkpoint.Fence, flags Flags) (Step, string) {
 		what += ", and it was renewed while this command watched"
 	}
 	text := what + "; its holder would write its own values back, or lose its work to the write. " +
-		"Hold the pair (docs/requests.md), run this command again, which waits for the release, and take the hold back; "
+		"Hold the pair (sf2loki-ha lease hold), run this command again, which waits for the release, and take the hold back; "
 	if s.HoldErr != nil {
 		text = what + fmt.Sprintf("; whether it is on hold cannot be read: %v; ", s.HoldErr)
 	}
