@@ -120,6 +120,7 @@ func TestANewRevisionIsHandedTheLeaseOnceAndABrokenOneGivesItBack(t *testing.T) 
 func TestWorkThatCrashesEverywhereIsStartedMoreAndMoreRarely(t *testing.T) {
 	t.Parallel()
 	b := fileBackend(t)
+	b.config += "workload: {unfenced_state: accept}\n" // it writes nothing
 	c := newCluster(t, b, "/bin/false")
 	start(t, c, "A")
 	start(t, c, "B")
