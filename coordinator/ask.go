@@ -92,8 +92,8 @@ func (m *machine) onAsked(op *operation, f Fence, r RequestState, err error) {
 		// It was waiting in a frozen process: what it says may be long over.
 		err = fmt.Errorf("%s: %w: the answer was taken too late", op.ask.name(), cas.Ambiguous)
 	}
-	if err == nil && op.ask.request && r.Problem != nil {
-		m.emit(Event{Kind: StoreFailed, Op: "request", Class: cas.Corrupt, Err: fmt.Errorf("%w: %w", cas.Corrupt, r.Problem)})
+	if err == nil && op.ask.request {
+		m.unclear(r)
 	}
 	switch {
 	case err != nil:
@@ -127,6 +127,15 @@ func (m *machine) onAsked(op *operation, f Fence, r RequestState, err error) {
 	case m.phase == leading:
 		m.obey(r)
 	}
+}
+
+// unclear says what of a document asks for nothing, once for each version: whoever
+// wrote it believes that it was heard.
+func (m *machine) unclear(r RequestState) {
+	if r.Problem != nil && (!m.saidUnclear || m.unclearIn != r.Version) {
+		m.emit(Event{Kind: RequestUnclear, Class: cas.Corrupt, Err: r.Problem})
+	}
+	m.saidUnclear, m.unclearIn = r.Problem != nil, r.Version
 }
 
 // rehearsalInterval is how often a standby reads what it would need to claim.
@@ -163,7 +172,7 @@ func (m *machine) noteHold(r RequestState) {
 	m.held = now
 	switch active, wasActive := m.now < now.until, was.id != ""; {
 	case active && was.id != now.id:
-		m.emit(Event{Kind: OnHold, Reason: h.Reason, Holder: h.By, Left: now.until.Sub(m.now)})
+		m.emit(Event{Kind: OnHold, Reason: h.Reason, Asked: h.ID, By: h.By, Left: now.until.Sub(m.now)})
 	case !active && wasActive:
 		m.emit(Event{Kind: Resumed})
 		m.held.id = "" // said; the end stays known

@@ -324,3 +324,43 @@ func TestALeaderThatCannotReadTheRequestObjectStays(t *testing.T) {
 		b.answer(input{version: cas.Version(class)})
 	}
 }
+
+// Whoever wrote something that is not understood believes that it was heard.
+func TestEachVersionOfARequestThatIsNotUnderstoodIsSaidOnce(t *testing.T) {
+	b := askedBench(t, false)
+	b.leads()
+	said := func(r RequestState) bool {
+		for b.m.op == nil || b.m.op.kind != opAsk {
+			if b.m.op != nil {
+				b.answer(input{version: cas.Version(b.m.op.rec.WriteID)})
+				continue
+			}
+			b.tick(50 * time.Millisecond)
+		}
+		b.answer(input{request: r})
+		return b.has(RequestUnclear)
+	}
+	bad := RequestState{Version: "q1", Problem: cas.Corrupt}
+	if !said(bad) || said(bad) {
+		t.Error("not once")
+	}
+	bad.Version = "q2"
+	if !said(bad) || said(RequestState{Version: "q3"}) || !said(bad) {
+		t.Error("another version, or the same after a sound one, is not said")
+	}
+}
+
+func TestADamagedPartDoesNotKeepANewRevisionFromAsking(t *testing.T) {
+	old := held(3, "x")
+	old.Revision = "r1"
+	damaged, problem := ParseRequest([]byte(`{"step_down":{"id":"s"},"hold":{"id":"h","for_ms":"15m"}}`))
+	b := askedBench(t, true)
+	b.tick(0)
+	a, ok := b.watch(Lease{Version: "v", Record: old}, RequestState{Version: "q", Request: damaged, Problem: problem}, 2*time.Second)
+	if !ok || a.kind != doRequest || !strings.Contains(string(a.request.Marshal()), `"step_down":{"id":"s"}`) {
+		t.Errorf("asked %v: %s", ok, a.request.Marshal())
+	}
+	if !strings.Contains(problem.Error(), `"hold": for_ms must be a number, not a string`) {
+		t.Errorf("%v", problem)
+	}
+}

@@ -61,7 +61,9 @@ func WithObserver(f func(Event)) Option {
 // WithFence gives the epoch floor.
 func WithFence(f FenceReader) Option { return func(e *Elector) { e.fence = f } }
 
-// WithRequests gives the request object, by which people and replicas of a new
+// WithRequests gives the request object, named like the lease's with RequestSuffix
+// appended and opened with [RequestsFrom], over a register of [cas.Aged] where the
+// bucket can tell how old an object is. By it people and replicas of a new
 // revision ask for holds, step-downs and handovers. Nothing is claimed while it
 // cannot be read, and a leader reads it once per renew interval.
 func WithRequests(r RequestStore) Option { return func(e *Elector) { e.requests = r } }

@@ -45,6 +45,9 @@ const (
 	Requested EventKind = "requested"
 	// OnHold: somebody asked that nobody leads for a while.
 	OnHold EventKind = "on_hold"
+	// RequestUnclear: something in the request object cannot be understood and asks
+	// for nothing. Said once for each version of the document.
+	RequestUnclear EventKind = "request_unclear"
 	// Resumed: the hold is over.
 	Resumed EventKind = "resumed"
 	// Nominated: the leader was asked to hand over to this replica, because it
@@ -62,6 +65,8 @@ type Event struct {
 	Term   string
 	Holder string
 	Reason string
+	// Asked is the id of a request of somebody, and By who made it.
+	Asked, By string
 	// Op and Class describe a request; Took is from before its send to after
 	// its answer.
 	Op    string

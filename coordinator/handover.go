@@ -59,9 +59,9 @@ func (m *machine) nominate() {
 	target := Target{Epoch: record.Epoch, Term: record.Term}
 	other := r.Request.Handover
 	switch {
-	case m.now < m.held.until, r.Problem != nil:
-		// Nothing changes hands during a hold; and what we do not understand is
-		// not overwritten.
+	case m.now < m.held.until, r.Problem != nil && r.Request.fields == nil:
+		// Nothing changes hands during a hold; and a document that we do not
+		// understand is not overwritten. A damaged part is left as it is.
 		m.nominee.notBefore = m.now.Add(m.cfg.RenewInterval)
 		return
 	case other != nil && other.Target == target:

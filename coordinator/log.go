@@ -31,7 +31,7 @@ func (t *troubleLog) observe(e Event) {
 		args = append(args, "epoch", e.Epoch)
 	}
 	for _, a := range []struct{ key, value string }{
-		{"term", e.Term}, {"holder", e.Holder}, {"reason", e.Reason}, {"op", e.Op}, {"class", string(e.Class)},
+		{"term", e.Term}, {"holder", e.Holder}, {"reason", e.Reason}, {"asked", e.Asked}, {"by", e.By}, {"op", e.Op}, {"class", string(e.Class)},
 	} {
 		if a.value != "" {
 			args = append(args, a.key, a.value)
@@ -39,6 +39,8 @@ func (t *troubleLog) observe(e Event) {
 	}
 	switch {
 	case e.Left <= 0:
+	case e.Kind == Observed && e.Lease.Record.State == Released:
+		// When it is claimed depends on what the attempt reads.
 	case e.Kind == Observed:
 		args = append(args, "claim_in", e.Left)
 	case e.Kind == OnHold:
@@ -65,6 +67,8 @@ func (t *troubleLog) observe(e Event) {
 			return
 		}
 		t.log.Warn(string(e.Kind), append(args, "hint", "the lease runs out by itself; a standby waits one ttl")...)
+	case RequestUnclear:
+		t.log.Error(string(e.Kind), append(args, "hint", "what cannot be understood asks for nothing: see docs/requests.md, and write it again")...)
 	case Lost, Expired, OnHold:
 		t.log.Warn(string(e.Kind), args...)
 	case WorkEnded:

@@ -96,6 +96,8 @@ type machine struct {
 	// rehearseFrom is when a standby reads next what it would need to claim.
 	rehearseFrom Instant
 	rhythm       rhythm
+	saidUnclear  bool        // that the request object cannot be understood
+	unclearIn    cas.Version // in that version
 	nominee      nominee     // of our own candidacy for a handover
 	quickTry     cas.Version // tombstone that was already tried at once
 	outUntil     Instant     // stay-out after a step-down

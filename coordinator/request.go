@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -126,7 +127,7 @@ func ParseRequest(data []byte) (Request, error) {
 			continue
 		}
 		var w wirePart
-		err := json.Unmarshal(raw, &w)
+		err := readable(json.Unmarshal(raw, &w))
 		if len(raw) > maxPart {
 			err = fmt.Errorf("has %d bytes, more than %d", len(raw), maxPart)
 		}
@@ -141,6 +142,19 @@ func ParseRequest(data []byte) (Request, error) {
 		}
 	}
 	return r, errors.Join(problems...)
+}
+
+// readable words the error of a decoder for the person who wrote the document.
+func readable(err error) error {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		want := map[string]string{"int64": "a number", "string": "a text"}[kind.Type.String()]
+		if want == "" {
+			want = "an object"
+		}
+		return fmt.Errorf("%s must be %s, not a %s", cmp.Or(kind.Field, "it"), want, kind.Value)
+	}
+	return err
 }
 
 func (r *Request) takeHold(w wirePart) error {
@@ -180,7 +194,7 @@ func (w wirePart) target() Target {
 	return *w.Target
 }
 
-// WithHold returns the request with another hold; nil takes it out.
+// WithHold returns the request with another hold; nil takes the hold out.
 func (r Request) WithHold(h *Hold) Request {
 	r.Hold = h
 	if h == nil {

@@ -247,7 +247,7 @@ func (r *Replica) Run(ctx context.Context) (err error) {
 		"identity", r.identity(), "health_addr", r.server.Addr(), "command", firstWord(r.opts.Command))
 
 	if r.opts.Config.Coordinate.Type == config.TypeNoop {
-		r.log.Warn("no_election", "hint", "coordinate.type is noop: nothing arbitrates between replicas; run exactly one, or choose s3_lease, gcs_lease or file_lease")
+		r.log.Warn("no_election", "hint", "coordinate.type is noop: nothing arbitrates between replicas; run exactly one, or choose s3_lease, gcs_lease, k8s_lease or file_lease")
 	}
 
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -61,7 +61,7 @@ func (s *Server) handler() http.Handler {
 		case strings.HasPrefix(path, checkpointsPath+"/"):
 			s.dispatch(w, r, one)
 		default:
-			fail(w, http.StatusNotFound, CodeNotFound, fmt.Errorf("no such path; there are /v1/term, %s and %s/{key}", checkpointsPath, checkpointsPath))
+			fail(w, http.StatusBadRequest, CodeBadRequest, fmt.Errorf("no such path; there are /v1/term, %s and %s/{key}", checkpointsPath, checkpointsPath))
 		}
 	})
 }
@@ -195,10 +195,19 @@ func (s *Server) patch(w http.ResponseWriter, r *http.Request, session *checkpoi
 	if !ok {
 		return
 	}
-	var values map[string]string
-	if err := json.Unmarshal(body, &values); err != nil || values == nil || !utf8.Valid(body) {
+	var given map[string]*string
+	if err := json.Unmarshal(body, &given); err != nil || given == nil || !utf8.Valid(body) {
 		fail(w, http.StatusBadRequest, CodeBadRequest, fmt.Errorf("the body is not a JSON object of strings: %v", err))
 		return
+	}
+	values := make(map[string]string, len(given))
+	for key, value := range given {
+		if value == nil {
+			// An empty text in place of a position would lose it.
+			fail(w, http.StatusBadRequest, CodeBadRequest, fmt.Errorf("key %.80q: null; DELETE removes a key", key))
+			return
+		}
+		values[key] = *value
 	}
 	s.store(w, r, func(ctx context.Context) error { return session.Commit(ctx, values) })
 }
