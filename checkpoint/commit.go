@@ -110,7 +110,7 @@ func (s *Session) write(ctx context.Context, changes map[string]*string) error {
 	base, fresh := s.state, s.fresh
 	s.mu.Unlock()
 	sent := make(map[string]bool)
-	r := rounds{max: s.store.attempts}
+	r := s.store.rounds()
 	for {
 		if err := r.next(ctx); err != nil {
 			return err

@@ -49,7 +49,7 @@ func (s *Store) Adopt(ctx context.Context, on Snapshot) (Fence, error) {
 func (s *Store) stamp(ctx context.Context, op string, on Snapshot, f Fence) error {
 	next := on.Document.Clone()
 	return s.put(ctx, op, on.version, func() []byte {
-		f.writeID = rand.Text()
+		f.writeID = s.newID()
 		next.seal(f)
 		return next.Encode()
 	})

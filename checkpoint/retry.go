@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
@@ -16,9 +15,11 @@ const (
 
 // rounds counts the rounds of one call. A round is a read, or a write, or both.
 type rounds struct {
-	max  int
-	done int
-	last error
+	max    int
+	clock  Clock
+	jitter func() float64
+	done   int
+	last   error
 	// open is true from the first write without a definite answer on: if the
 	// call gives up, its values may be in the document all the same.
 	open bool
@@ -33,7 +34,7 @@ func (r *rounds) next(ctx context.Context) error {
 		}
 		// Jitter: two processes that met once must not meet again.
 		limit := min(maxBackoff, firstBackoff<<min(r.done-1, 16))
-		if err := sleep(ctx, limit/2+rand.N(limit/2)); err != nil {
+		if err := r.clock.Sleep(ctx, limit/2+time.Duration(r.jitter()*float64(limit/2))); err != nil {
 			return r.giveUp(err)
 		}
 	} else if err := context.Cause(ctx); err != nil {
@@ -67,14 +68,7 @@ func (r *rounds) giveUp(why error) error {
 	return fmt.Errorf("%w; last answer: %w", why, r.last)
 }
 
-// sleep waits for d or for the end of the context, whose cause it returns.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return context.Cause(ctx)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+// rounds of one call on this document.
+func (s *Store) rounds() rounds {
+	return rounds{max: s.attempts, clock: s.clock, jitter: s.jitter}
 }

@@ -45,7 +45,7 @@ func (s *Store) Seal(ctx context.Context, term Term) (*Session, error) {
 func (s *Store) seal(ctx context.Context, term Term) (state, error) {
 	sent := make(map[string]bool)
 	existed := false
-	r := rounds{max: s.attempts}
+	r := s.rounds()
 	for {
 		if err := r.next(ctx); err != nil {
 			return state{}, err
@@ -154,7 +154,7 @@ func (s *Store) Join(ctx context.Context, term Term) (*Session, error) {
 }
 
 func (s *Store) join(ctx context.Context, term Term) (state, error) {
-	r := rounds{max: s.attempts}
+	r := s.rounds()
 	for {
 		if err := r.next(ctx); err != nil {
 			return state{}, err

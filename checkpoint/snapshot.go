@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -34,7 +33,7 @@ type Snapshot struct {
 // cannot be read as one is an error of class cas.Corrupt; one of which only the
 // reserved keys are damaged is not, see Snapshot.Damage.
 func (s *Store) Snapshot(ctx context.Context) (Snapshot, error) {
-	r := rounds{max: s.attempts}
+	r := s.rounds()
 	for {
 		if err := r.next(ctx); err != nil {
 			return Snapshot{}, err
@@ -98,7 +97,7 @@ func (s *Store) Edit(ctx context.Context, on Snapshot, change func(*Document) er
 	return true, s.put(ctx, "edit", on.version, func() []byte {
 		if _, sealed := next.Get(FenceKey); sealed {
 			f := on.Fence
-			f.writeID = rand.Text()
+			f.writeID = s.newID()
 			next.seal(f)
 		}
 		return next.Encode()
@@ -144,7 +143,7 @@ func tooLarge(size int) error {
 // object if on is empty. encode is called for each attempt.
 func (s *Store) put(ctx context.Context, op string, on cas.Version, encode func() []byte) error {
 	var sent [][]byte
-	r := rounds{max: s.attempts}
+	r := s.rounds()
 	for {
 		if err := r.next(ctx); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ type Store struct {
 	attempts    int
 	log         *slog.Logger
 	observe     Observer
+	clock       Clock
+	jitter      func() float64
+	newID       func() string
 
 	mu        sync.Mutex
 	lastWrite time.Time
@@ -79,10 +83,20 @@ func WithObserver(o Observer) Option {
 	return func(s *Store) { s.observe = o }
 }
 
+// WithClock replaces the clock that paces writes and retries.
+func WithClock(c Clock) Option { return func(s *Store) { s.clock = c } }
+
+// WithRandom replaces the source of write ids and jitter, for simulators that
+// replay.
+func WithRandom(id func() string, jitter func() float64) Option {
+	return func(s *Store) { s.newID, s.jitter = id, jitter }
+}
+
 // Open returns the document in reg. It sends no request. The register stays the
 // caller's, who closes its bucket after the last session.
 func Open(reg cas.Register, opts ...Option) *Store {
-	s := &Store{reg: reg, callTimeout: 10 * time.Second, attempts: 10, log: slog.New(slog.DiscardHandler)}
+	s := &Store{reg: reg, callTimeout: 10 * time.Second, attempts: 10, log: slog.New(slog.DiscardHandler),
+		clock: SystemClock{}, newID: rand.Text, jitter: mathrand.Float64}
 	for _, opt := range opts {
 		opt(s)
 	}
@@ -153,7 +167,7 @@ type draft struct {
 // draft stamps fence, with a fresh write id, into doc. The id makes the bytes
 // unique: on S3 equal bytes would have an equal version.
 func (s *Store) draft(doc *Document, fence Fence) (draft, error) {
-	fence.writeID = rand.Text()
+	fence.writeID = s.newID()
 	doc.seal(fence)
 	data := doc.Encode()
 	if len(data) > cas.MaxSize {
@@ -180,7 +194,7 @@ func (s *Store) write(ctx context.Context, d draft, old cas.Version) (state, err
 	}
 	// Counted from the end: the store's own clock for its limit started no later.
 	s.mu.Lock()
-	s.lastWrite = time.Now()
+	s.lastWrite = s.clock.Now()
 	s.mu.Unlock()
 	if err != nil {
 		if !cas.ClassOf(err).Definite() {
@@ -195,12 +209,12 @@ func (s *Store) write(ctx context.Context, d draft, old cas.Version) (state, err
 func (s *Store) pace(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		wait := time.Until(s.lastWrite.Add(s.minInterval))
+		wait := s.lastWrite.Add(s.minInterval).Sub(s.clock.Now())
 		s.mu.Unlock()
 		if s.minInterval == 0 || wait <= 0 {
 			return context.Cause(ctx)
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := s.clock.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -248,7 +248,7 @@ func TestAfterACrashLoopAFreshReplicaTriesAtOnceAndItsSuccessEndsTheBackoff(t *t
 		if work := w.record().Work; work.Failures != 3 || work.pause(a.elector.Incarnation()) != 4*time.Second {
 			t.Errorf("%+v", work)
 		}
-		b.elector.term.Settled()
+		b.elector.tenure.held().Settled()
 		sleep(3 * time.Second)
 		if work := w.record().Work; work.Failures != 0 {
 			t.Errorf("%+v although the work runs well", work)

@@ -41,11 +41,6 @@ type Coordinator interface {
 	StepDown(reason string)
 }
 
-func readFence(ctx context.Context, r FenceReader) (Fence, error) {
-	epoch, ttl, found, err := r.Floor(ctx)
-	return Fence{Epoch: epoch, TTL: ttl, Found: found}, err
-}
-
 // Option sets a seam of an Elector.
 type Option func(*Elector)
 
@@ -59,14 +54,14 @@ func WithObserver(f func(Event)) Option {
 }
 
 // WithFence gives the epoch floor.
-func WithFence(f FenceReader) Option { return func(e *Elector) { e.fence = f } }
+func WithFence(f FenceReader) Option { return func(e *Elector) { e.stores.fence = f } }
 
 // WithRequests gives the request object, named like the lease's with RequestSuffix
 // appended and opened with [RequestsFrom], over a register of [cas.Aged] where the
 // bucket can tell how old an object is. By it people and replicas of a new
 // revision ask for holds, step-downs and handovers. Nothing is claimed while it
 // cannot be read, and a leader reads it once per renew interval.
-func WithRequests(r RequestStore) Option { return func(e *Elector) { e.requests = r } }
+func WithRequests(r RequestStore) Option { return func(e *Elector) { e.stores.requests = r } }
 
 // WithAdmission asks f before each attempt to claim; while it returns an error
 // nothing is claimed, and it is asked again soon. Reading goes on meanwhile, so
@@ -82,12 +77,10 @@ func WithRandom(id func() string, jitter func() float64) Option {
 // Elector competes for one lease. Create it with New; Run it once.
 type Elector struct {
 	cfg       Config
-	store     LeaseStore
+	stores    stores
 	clock     Clock
-	fence     FenceReader
 	observers []func(Event)
 	admit     func() error
-	requests  RequestStore
 	newID     func() string
 	jitter    func() float64
 
@@ -98,8 +91,7 @@ type Elector struct {
 	ran         atomic.Bool
 	beat        atomic.Int64 // last turn of the loop
 
-	term    *Term
-	endTerm context.CancelCauseFunc
+	tenure  *tenure       // nil: no term
 	stopped chan struct{} // closed when the loop has ended
 
 	mu     sync.Mutex
@@ -119,7 +111,7 @@ func New(store LeaseStore, cfg Config, opts ...Option) (*Elector, error) {
 		return nil, fmt.Errorf("coordinator: %w", err)
 	}
 	e := &Elector{
-		cfg: cfg.WithDefaults(), store: store, clock: SystemClock{},
+		cfg: cfg.WithDefaults(), stores: stores{lease: store, both: sideBySide}, clock: SystemClock{},
 		newID: randomID, jitter: mathrand.Float64,
 		inputs: make(chan input), stepDowns: make(chan string, 1), stopped: make(chan struct{}),
 	}
@@ -127,9 +119,9 @@ func New(store LeaseStore, cfg Config, opts ...Option) (*Elector, error) {
 		o(e)
 	}
 	e.incarnation = e.newID()
-	e.machine = newMachine(e.cfg, e.incarnation, e.fence != nil, e.newID, e.jitter)
+	e.machine = newMachine(e.cfg, e.incarnation, e.stores.fence != nil, e.newID, e.jitter)
 	e.machine.admit = e.admit
-	e.machine.hasRequests = e.requests != nil
+	e.machine.hasRequests = e.stores.requests != nil
 	e.status = Status{Role: RoleStandby, Lease: e.cfg.Lease, Incarnation: e.incarnation}
 	return e, nil
 }
@@ -220,55 +212,18 @@ func (e *Elector) nap(wake Instant) time.Duration {
 // perform does what the machine decided. Requests run beside the loop, so that
 // a deadline passes even while a call hangs.
 func (e *Elector) perform(ctx context.Context, a action, lead Lead) {
+	if do, ok := e.stores.request(a); ok {
+		e.call(ctx, a, do)
+		return
+	}
 	switch a.kind {
-	case doRead:
-		e.call(ctx, a, func(ctx context.Context, in *input) { in.lease, in.err = e.store.Read(ctx) })
-	case doAsk:
-		e.call(ctx, a, func(ctx context.Context, in *input) { e.inquire(ctx, a.ask, in) })
-	case doRequest:
-		e.call(ctx, a, func(ctx context.Context, in *input) {
-			in.err = e.requests.WriteRequest(ctx, a.request, a.cond.version)
-		})
-	case doWrite:
-		e.call(ctx, a, func(ctx context.Context, in *input) {
-			if a.cond.absent {
-				in.version, in.err = e.store.Create(ctx, a.rec)
-			} else {
-				in.version, in.err = e.store.Replace(ctx, a.rec, a.cond.version)
-			}
-		})
 	case doStart:
 		e.start(ctx, a.term, lead)
-	case doExtend:
-		e.term.move(a.term.deadline, a.killAt)
-		if a.cause != nil {
-			e.term.end(a.cause)
-		}
-	case doEnd:
-		e.term.tell()
-		if errors.Is(a.cause, ErrLost) {
-			e.term.end(a.cause)
-		}
-		e.term.move(a.term.deadline, a.killAt)
-		e.endTerm(a.cause)
 	case doEmit:
 		e.emit(a.event)
+	default:
+		e.tenure.obey(a)
 	}
-}
-
-// inquire reads the fence and the request object at once: a takeover waits for
-// the slower of the two, not for both.
-func (e *Elector) inquire(ctx context.Context, what inquiry, in *input) {
-	var fence, request error
-	var wg sync.WaitGroup
-	if what.fence {
-		wg.Go(func() { in.fence, fence = readFence(ctx, e.fence) })
-	}
-	if what.request {
-		wg.Go(func() { in.request, request = e.requests.ReadRequest(ctx) })
-	}
-	wg.Wait()
-	in.err = errors.Join(fence, request)
 }
 
 // call runs one request with its deadline and hands its answer to the loop.
@@ -287,27 +242,15 @@ func (e *Elector) call(ctx context.Context, a action, do func(context.Context, *
 
 // start runs the work of a new term.
 func (e *Elector) start(ctx context.Context, t termState, lead Lead) {
-	term := newTerm(t.epoch, t.id, t.deadline, t.killAt, e.clock)
-	term.failures = t.failures
-	term.report = func(kind inputKind) {
+	n := &tenure{}
+	ctx = n.begin(ctx, t, e.clock, func(kind inputKind) {
 		select {
 		case e.inputs <- input{kind: kind, term: t.id}:
 		case <-e.stopped:
 		}
-	}
-	leadCtx, cancel := context.WithCancelCause(withTerm(ctx, term))
-	e.term, e.endTerm = term, cancel
-	go func() {
-		err := lead(leadCtx, term)
-		term.end(ErrStopping)
-		cancel(ErrStopping)
-		in := input{kind: inWorkEnded, err: err}
-		var fenced interface{ FencedEpoch() int64 }
-		if errors.As(err, &fenced) {
-			in.floor = fenced.FencedEpoch()
-		}
-		e.inputs <- in
-	}()
+	})
+	e.tenure = n
+	go func() { e.inputs <- n.over(lead(ctx, n.term)) }()
 }
 
 func (e *Elector) emit(ev Event) {

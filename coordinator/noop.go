@@ -108,7 +108,7 @@ func (n *Noop) epoch(ctx context.Context) (int64, error) {
 	const limit = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	f, err := readFence(ctx, n.fence)
+	f, err := floor(ctx, n.fence)
 	n.emit(Event{Kind: Requested, Op: "fence", Class: cas.ClassOf(err), Err: err})
 	return f.Epoch + 1, err
 }

@@ -154,7 +154,7 @@ func TestNobodyLeadsAnyMoreWhenTheReleaseIsSent(t *testing.T) {
 				var mu sync.Mutex
 				var term *Term
 				sent := 0
-				a.elector.store = watched{a.elector.store, func() {
+				a.elector.stores.lease = watched{a.elector.stores.lease, func() {
 					mu.Lock()
 					defer mu.Unlock()
 					sent++

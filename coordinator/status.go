@@ -93,10 +93,10 @@ func (e *Elector) publish() {
 	if m.phase == standby {
 		// A lease that is given back without having been worked under must not
 		// be shown as the term before it.
-		e.term = nil
+		e.tenure = nil
 	}
 	if m.phase == leading || m.phase == draining || m.phase == releasing {
-		e.held = e.term
+		e.held = e.tenure.held()
 	}
 	e.status.holdUntil = m.held.until
 	e.status.Answered = e.status.Answered || m.seen.known

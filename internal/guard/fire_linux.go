@@ -12,7 +12,8 @@ import (
 
 // fire begins the end: from here on no order is read. The first reason stands.
 func (g *guard) fire(reason Reason) {
-	g.fired, g.reason = true, reason
+	g.rule.Fire(reason)
+	reason, _ = g.rule.Fired()
 	// The child's group first, before anything that takes time. While the child
 	// is not reaped its pid cannot belong to anybody else.
 	if g.child != 0 && !g.reaped {

@@ -22,8 +22,7 @@ type guard struct {
 	forked chan forkResult // its answer
 
 	orders Decoder[Order]
-	seq    uint64           // number of the deadline in force; 0: none yet
-	at     boottime.Instant // the instant in force
+	rule   Rule
 
 	forking bool
 	early   map[int]unix.WaitStatus // reaped while forking, pid of the child unknown
@@ -31,30 +30,33 @@ type guard struct {
 	reaped  bool                    // the child has been reaped, status is set
 	status  unix.WaitStatus
 
-	fired  bool
-	reason Reason
-
 	hurried bool // this thread goes before others; nice is what it had
 	nice    int
 }
 
 // run returns when the tree is gone.
 func (g *guard) run() {
-	for !g.fired {
+	for !g.fired() {
 		g.step()
 	}
 	g.clear()
 	if g.reaped {
 		g.report(exitReport(g.status))
 	}
-	g.report(Report{Type: ReportGone, Reason: g.reason})
+	reason, _ := g.rule.Fired()
+	g.report(Report{Type: ReportGone, Reason: reason})
+}
+
+func (g *guard) fired() bool {
+	_, fired := g.rule.Fired()
+	return fired
 }
 
 // step waits for something to happen and acts on it.
 func (g *guard) step() {
 	pause := tick
-	if g.seq > 0 {
-		pause = min(pause, g.at.Sub(boottime.Now()))
+	if at := g.rule.Until(); at != boottime.Never {
+		pause = min(pause, at.Sub(boottime.Now()))
 	}
 	wait(pause, ControlFD, g.timer.fd, g.wake.fd)
 	g.wake.silence()
@@ -62,7 +64,6 @@ func (g *guard) step() {
 	// 1. The clock first. An order that was written in time but is read too
 	//    late, because this process was frozen, must not extend anything.
 	if g.expired() {
-		g.fire(ReasonDeadline)
 		return
 	}
 	// 2. A supervisor that is dead is usually seen as the end of the pipe. If
@@ -76,18 +77,23 @@ func (g *guard) step() {
 	if !g.forking {
 		g.reap()
 	}
-	if g.reaped && !g.fired {
+	if g.reaped && !g.fired() {
 		g.fire(ReasonExited)
 	}
 	// 4. Orders.
-	if !g.fired {
+	if !g.fired() {
 		g.listen()
 	}
 }
 
-// expired compares the clock with the instant. It is asked before every act
-// that could let work go on.
-func (g *guard) expired() bool { return g.seq > 0 && boottime.Now() >= g.at }
+// expired begins the end if the instant has come.
+func (g *guard) expired() bool {
+	if !g.rule.Look(boottime.Now()) {
+		return false
+	}
+	g.fire(ReasonDeadline)
+	return true
+}
 
 // listen reads and obeys what the supervisor wrote.
 func (g *guard) listen() {
@@ -104,7 +110,7 @@ func (g *guard) listen() {
 		return
 	}
 	for _, order := range orders {
-		if g.fired {
+		if g.fired() {
 			return
 		}
 		g.obey(order)
@@ -122,31 +128,23 @@ func (g *guard) obey(o Order) {
 	}
 }
 
-// deadline puts an instant in force, later or earlier than the one before.
+// deadline puts an instant in force: see [Rule.Deadline].
 func (g *guard) deadline(o Order) {
-	// 1. Numbers only rise: an old instant that is repeated is not an order.
-	if o.Seq <= g.seq {
-		g.fire(ReasonEOF)
+	acknowledge, first := g.rule.Deadline(o, boottime.Now())
+	if reason, fired := g.rule.Fired(); fired {
+		g.fire(reason)
 		return
 	}
-	// 2. The old instant may have come while this order was being read.
-	if g.expired() {
-		g.fire(ReasonDeadline)
-		return
-	}
-	// 3. In force before it is acknowledged.
-	first := g.seq == 0
-	g.seq, g.at = o.Seq, o.At
 	if err := g.timer.set(o.At); err != nil {
 		g.fire(ReasonEOF)
 		return
 	}
-	if g.expired() {
-		g.fire(ReasonDeadline)
+	// Setting the timer took time.
+	if g.expired() || !acknowledge {
 		return
 	}
 	g.report(Report{Type: ReportAck, Seq: o.Seq})
-	// 4. Only now is there anything to guard.
+	// Only now is there anything to guard.
 	if first {
 		g.forking = true
 		g.early = make(map[int]unix.WaitStatus)
@@ -172,7 +170,7 @@ func (g *guard) takeFork() {
 		g.forking = false
 		if res.err != nil {
 			g.report(Report{Type: ReportStartFailed, Error: res.err.Error()})
-			if !g.fired {
+			if !g.fired() {
 				g.fire(ReasonStartFailed)
 			}
 			return
