@@ -182,7 +182,7 @@ func TestTheWorkIsDeadBeforeAnObserverMayActUnderTheLargestDrift(t *testing.T) {
 
 func TestTheBudgetOfTheDemo(t *testing.T) {
 	b := Config{TTL: 6 * time.Second, RenewInterval: 2 * time.Second}.Budget()
-	if b.Failover != 7400*time.Millisecond || b.WritesPerHour != 1800 || b.ReadsPerHour != 3600 {
+	if b.Failover != 7400*time.Millisecond || b.LeaderWritesPerHour != 1800 || b.StandbyReadsPerHour != 5400 {
 		t.Errorf("%+v", b)
 	}
 	// A stop window of the platform cuts the drain.

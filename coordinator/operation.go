@@ -73,10 +73,15 @@ func (m *machine) sendWrite(rec Record, cond condition, until Instant) {
 	m.out = append(m.out, action{kind: doWrite, op: op.id, cond: cond, rec: rec, timeout: op.timeout()})
 }
 
-// pause is the jittered wait before a retry: 50 ms doubling to at most limit.
+// longestPause is the wait before a retry: 50 ms doubling with each failure to at
+// most limit.
+func longestPause(fails int, limit time.Duration) time.Duration {
+	return min(50*time.Millisecond<<min(fails, 10), limit)
+}
+
+// pause is the jittered wait before a retry: half of the longest, or more.
 func (m *machine) pause(limit time.Duration) time.Duration {
-	d := 50 * time.Millisecond << min(m.fails, 10)
-	d = min(d, limit)
+	d := longestPause(m.fails, limit)
 	return d/2 + time.Duration(m.jitter()*float64(d/2))
 }
 
