@@ -34,6 +34,10 @@ func main() {
 func execute(args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
+	return finish(root)
+}
+
+func finish(root *cobra.Command) int {
 	err := root.Execute()
 	if err == nil {
 		return exitOK
@@ -71,6 +75,6 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newRun(), newCanary(), newLease(), newState(), newVersion())
+	root.AddCommand(newRun(), newCanary(), newLease(), newState(), newConfig(), newVersion())
 	return root
 }
