@@ -1,0 +1,46 @@
+// Command sim plays histories of the simulator: see package sim.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/internal/sim"
+)
+
+func main() {
+	seeds := flag.Int("seeds", 10000, "how many histories")
+	first := flag.Uint64("first", 1, "seed of the first one")
+	lanes := flag.Int("lanes", runtime.GOMAXPROCS(0), "how many at a time")
+	most := flag.Int("most", 3, "violations to show before giving up")
+	lines := flag.Int("lines", 60, "lines of the timeline of a violation; 0: none")
+	quiet := flag.Bool("quiet", false, "no progress")
+	flag.Parse()
+
+	begin, said := time.Now(), time.Now()
+	run := sim.Run(sim.Plan{First: *first, Count: *seeds, Lanes: *lanes, Most: *most, Progress: func(done int, t sim.Tally) {
+		if !*quiet && time.Since(said) > 5*time.Second {
+			said = time.Now()
+			fmt.Printf("%9d of %d histories, %.0f a second\n", done, *seeds, float64(done)/time.Since(begin).Seconds())
+		}
+	}})
+	for _, r := range run.Broken {
+		fmt.Printf("seed %d: %s\n", r.Seed, r.Broken)
+		if *lines > 0 {
+			for _, l := range sim.Tail(sim.Play(r.Seed, true).Timeline, *lines) {
+				fmt.Println(l)
+			}
+		}
+	}
+	t := run.Tally
+	fmt.Printf("%d histories from seed %d in %.1f s, %.0f a second: %d steps, %d requests, %d terms, %d starts of work, %d acts, %d commits (%d fenced), %d throttled\n",
+		run.Done, *first, time.Since(begin).Seconds(), float64(run.Done)/time.Since(begin).Seconds(),
+		t.Steps, t.Requests, t.Terms, t.Starts, t.Acts, t.Commits, t.Fenced, t.Throttled)
+	fmt.Printf("%d violations\n", len(run.Broken))
+	if len(run.Broken) > 0 {
+		os.Exit(1)
+	}
+}

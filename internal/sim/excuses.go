@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/coordinator"
+)
+
+// judgeTakeover is I1 and I2 at the instant an acquisition is applied: no other
+// term of the lease may still be valid by its holder's own clock.
+//
+// What an operator may break is exactly this. Without a checkpoint document, a
+// process that never read a record of the running term cannot know its ttl or its
+// epoch; and an absence that began before the term was acquired looks the same
+// after the object was deleted again (rule 10 has no condition that tells two
+// absences apart). With a document such a term must not have sealed it: the seal
+// decides between the two.
+func (w *world) judgeTakeover(r *register, q request, l *lineage) {
+	g, p := l.g, q.task.p
+	if !g.touched || q.on != "" && r.now.corrupt == nil && r.now.rec.Epoch == g.epochs {
+		w.require(l.epoch > g.epochs, "I2: epoch %d lands after %d", l.epoch, g.epochs)
+	}
+	for _, o := range w.terms {
+		if q.on == "" && o.g == g && o.byHand && o.landed && l.sighted < o.landedAt {
+			l.forgiven, o.usurped = true, true
+		}
+	}
+	for _, other := range w.replicas {
+		if other == p.r || other.g != g || other.p == nil || other.p.work == nil || other.p.work.gone {
+			continue
+		}
+		is := other.p.m.State()
+		left := other.real(is.Deadline) - w.now
+		o := w.terms[other.p.work.term.ID()]
+		switch {
+		case is.Lost || is.Phase == "standby" || is.Phase == "finished" || left <= int64(10*time.Microsecond):
+		case o.usurped: // it is the operator's victim already
+		case o.byHand && !w.fenced && (p.dead || !p.k.terms[o.id]):
+			l.forgiven, o.usurped = true, true
+		case o.byHand && w.fenced && o.began == 0:
+			// The seal decides between the two.
+		default:
+			w.fail("I1: %s acquires epoch %d while term %s of %s has %v left", p.r.name, l.epoch, o.id, other.name, time.Duration(left))
+		}
+	}
+}
+
+// meddle is an operator with another tool.
+func (w *world) meddle() {
+	g := w.groups[0]
+	r := w.bucket.open(g.lease)
+	w.replaced(r, "")
+	for _, l := range w.terms {
+		if l.g == g {
+			l.touched, l.byHand = true, true
+		}
+	}
+	g.touched = true
+	o, what := object{}, "deletes it"
+	switch k := w.rng.IntN(10); {
+	case k < 4 || len(r.past) == 0:
+	case k < 8:
+		o, what = r.past[w.rng.IntN(len(r.past))], "restores an old version"
+	case k < 9:
+		o, what = object{exists: true, data: []byte("junk")}, "overwrites it with junk"
+	default:
+		data := fmt.Sprintf(`{"holder":"upstream","expires_at":"2026-01-01T00:00:00Z","epoch":%d}`, w.rng.IntN(4))
+		o, what = object{exists: true, data: []byte(data)}, "overwrites it with a record of sf2loki's file lease"
+	}
+	if o.exists {
+		o.rec, o.corrupt = coordinator.ParseRecord(o.data)
+	}
+	w.write(r, o)
+	w.note("operator", "%s: %s, now %s", g.lease, what, r.now.version)
+}

@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/sf2loki/sf2loki-ha/checkpoint"
+	"github.com/sf2loki/sf2loki-ha/coordinator"
+)
+
+// judgeSend judges a write of a lease at its send.
+func (w *world) judgeSend(q request) {
+	p, t := q.task.p, q.task
+	if !q.write || q.object != p.r.g.lease {
+		return
+	}
+	rec, err := coordinator.ParseRecord(q.data)
+	if err != nil {
+		w.fail("wrote a lease that cannot be read: %v", err)
+		return
+	}
+	k, now := &p.k, p.r.Now()
+	t.write = &leaseWrite{on: q.on, rec: rec}
+	w.note(p.r.name, "sends %s: epoch %d term %s write %s on %q", rec.State, rec.Epoch, rec.Term, rec.WriteID, q.on)
+	w.require(q.on == "" || k.versions[q.on], "a write on version %q, which was never read", q.on)
+	if k.writes++; k.writes > 1 && p.r.cfg.MinWriteInterval > 0 {
+		w.require(now.Sub(k.lastWrite) >= p.r.cfg.MinWriteInterval, "two writes within %v", now.Sub(k.lastWrite))
+	}
+	k.lastWrite = now
+	l := w.terms[rec.Term]
+	if l == nil {
+		l = &lineage{g: p.r.g, id: rec.Term, epoch: rec.Epoch, replica: p.r, sent: map[string]coordinator.Instant{}}
+		w.terms[rec.Term] = l
+	}
+	l.sent[rec.WriteID] = now
+	switch {
+	case rec.State == coordinator.Released:
+		// Rule 8.
+		w.require(p.work == nil || p.work.gone || p.work.term.ID() != rec.Term, "rule 8: released while its work runs")
+	case t.phase == "standby":
+		l.sighted = k.sinceReal
+		p.judgeClaim(rec, now)
+		k.fence, k.request = nil, nil
+	}
+}
+
+// judgeClaim is rules 1, 10 and 11, and what people ask for.
+func (p *process) judgeClaim(claim coordinator.Record, now coordinator.Instant) {
+	w, k := p.r.w, &p.k
+	p.judgeAsked(now)
+	w.require(claim.Epoch > k.epoch, "I2: claims epoch %d, has seen %d", claim.Epoch, k.epoch)
+	fence := checkpoint.Fence{}
+	if w.fenced {
+		w.require(k.fence != nil, "rule 1: claims without having read the document in this attempt")
+		if k.fence == nil {
+			return
+		}
+		fence = *k.fence
+		w.require(claim.Epoch > fence.Epoch, "rule 1: claims epoch %d, the document is sealed at %d", claim.Epoch, fence.Epoch)
+	}
+	rec, window := k.lease.rec, p.r.cfg.TTL
+	switch {
+	case !k.lease.exists:
+		window = max(window, k.ttl)
+	case k.lease.corrupt != nil && k.ttl > 0:
+		window = max(window, k.ttl)
+	case k.lease.corrupt != nil || rec.Incarnation == "":
+		window = max(window, time.Minute)
+	default:
+		window = max(window, rec.TTL)
+		if rec.Epoch < k.epoch || rec.Epoch < fence.Epoch {
+			window = max(window, k.ttl)
+		}
+	}
+	if now.Sub(k.since) >= window {
+		return
+	}
+	trusted := k.lease.exists && k.lease.corrupt == nil && rec.State == coordinator.Released && rec.Epoch >= k.epoch && rec.Epoch >= fence.Epoch
+	if k.heldAt == rec.Epoch && k.heldBy != "" {
+		trusted = trusted && k.heldBy == rec.Incarnation
+	} else {
+		trusted = trusted && fence.Found
+	}
+	w.require(trusted, "rules 10, 11: claims after %v of a window of %v", now.Sub(k.since), window)
+}
+
+// judgeAsked judges a claim by what people ask for.
+func (p *process) judgeAsked(now coordinator.Instant) {
+	w, k := p.r.w, &p.k
+	if !w.people {
+		return
+	}
+	w.require(k.request != nil, "claims without having read the request object in this attempt")
+	if k.request == nil {
+		return
+	}
+	if k.request.Hold != nil {
+		w.require(now >= k.holdEnd, "claims during a hold with %v left", k.holdEnd.Sub(now))
+	}
+	if k.lease.exists && k.lease.corrupt == nil {
+		wait := pause(k.lease.rec, p.m.Incarnation())
+		w.require(now.Sub(k.since) >= wait, "claims %v after a back-off of %v began", now.Sub(k.since), wait)
+	}
+}
