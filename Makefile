@@ -11,7 +11,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: help build demo test lint unit tools nightly footprint bench-checkpoints clean
+.PHONY: help build demo test lint unit tools nightly sim footprint bench-checkpoints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-17s %s\n", $$1, $$2}'
@@ -70,6 +70,12 @@ nightly: test ## what does not fit into CI
 
 footprint: build ## what each dependency costs in size and memory
 	@$(GO) run ./internal/ci/footprint
+
+SEEDS ?= 100000
+FIRST ?= 1
+sim: ## SEEDS=n histories of the simulator from seed FIRST=n on
+	@mkdir -p .cache && $(GO) build -o .cache/sim ./internal/sim/cmd/sim
+	@.cache/sim -seeds $(SEEDS) -first $(FIRST)
 
 bench-checkpoints: tools ## commits a second, bytes and memory of the checkpoint document
 	@$(GO) test -run '^$$' -bench Commit -benchtime 2s ./checkpoint

@@ -63,6 +63,9 @@ func (w *world) play() {
 				r.p.end()
 			}
 		}
+		for _, r := range w.idle {
+			r.stop()
+		}
 	}()
 	// 1. Faults.
 	w.schedule()
@@ -77,18 +80,24 @@ func (w *world) play() {
 	w.recover()
 }
 
-// revive sees to it that somebody can lead.
+// revive sees to it that somebody can lead: a replica of the lease to which the
+// document belongs.
 func (w *world) revive() {
+	if w.broken != "" {
+		return
+	}
+	var last *replica
 	for _, r := range w.replicas {
+		if lease := w.document.fence.Lease; lease != "" && lease != r.cfg.Lease {
+			continue
+		}
 		if r.p != nil && r.p.stopBy == 0 {
 			return
 		}
+		last = r
 	}
-	if w.broken == "" {
-		r := w.replicas[0]
-		r.kill(true)
-		r.boot()
-	}
+	last.kill(true)
+	last.boot()
 }
 
 // leader is a replica whose work acts, or nil.

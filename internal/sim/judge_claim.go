@@ -55,6 +55,7 @@ func (p *process) judgeClaim(claim coordinator.Record, now coordinator.Instant) 
 			return
 		}
 		fence = *k.fence
+		w.require(fence.Lease == "" || fence.Lease == p.r.cfg.Lease, "claims a lease whose document belongs to %s", fence.Lease)
 		w.require(claim.Epoch > fence.Epoch, "rule 1: claims epoch %d, the document is sealed at %d", claim.Epoch, fence.Epoch)
 	}
 	rec, window := k.lease.rec, p.r.cfg.TTL

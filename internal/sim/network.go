@@ -115,6 +115,7 @@ func (d door) send(ctx context.Context, q request) answer {
 						a := w.apply(q, nil)
 						if cas.ClassOf(a.err) == cas.Conflict {
 							d.p.replayed = true
+							op.notItsOwn()
 						}
 						w.after(f.back, func() { t.wake(wait, a) })
 					})

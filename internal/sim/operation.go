@@ -18,7 +18,14 @@ type Operation struct {
 	// Conflict: the condition was false. Done: there was a definite answer.
 	Conflict, Done bool
 	Call, Return   int64
-	Epoch          int64
+
+	replay bool // the answer is that to a replay of it
+}
+
+func (op *Operation) notItsOwn() {
+	if op != nil {
+		op.replay = true
+	}
 }
 
 // begins records a request, if that is asked for.
@@ -38,6 +45,7 @@ func (w *world) ends(op *Operation, a answer) {
 	}
 	op.Return = w.now
 	switch class := cas.ClassOf(a.err); {
+	case op.replay: // nobody was told of the request itself
 	case class == "" && op.Write:
 		op.Done, op.Token = true, token(a.version)
 	case class == "":

@@ -71,12 +71,14 @@ func (p *process) thaw() {
 	if p.dead || p.r.w.now < p.frozenUntil {
 		return
 	}
-	p.thawed = p.r.w.now
+	w := p.r.w
+	p.thawed = w.now
 	queue := append(p.queue, func() { p.step(coordinator.Tick()) })
 	p.queue = nil
-	p.r.w.rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
-	for _, f := range queue {
-		p.deliver(f)
+	w.rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
+	for i, f := range queue {
+		// What one leads to comes before the next.
+		w.after(time.Duration(i)*10*time.Microsecond, func() { p.deliver(f) })
 	}
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
@@ -30,14 +31,41 @@ type task struct {
 	// write is its write of a lease, or nil.
 	write *leaseWrite
 
-	next   func() (struct{}, bool)
-	stop   func()
-	yield  func(struct{}) bool
-	wait   int // number of the wait; an answer to another one is void
-	parked bool
-	ctx    context.Context
-	answer answer
-	dead   bool
+	routine *routine
+	wait    int // number of the wait; an answer to another one is void
+	parked  bool
+	done    bool
+	ctx     context.Context
+	answer  answer
+	dead    bool
+}
+
+// routine is a coroutine, which is used for one task after another: a new one
+// would have to grow its stack again.
+type routine struct {
+	job   func()
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+}
+
+func (w *world) newRoutine() *routine {
+	if n := len(w.idle); n > 0 {
+		r := w.idle[n-1]
+		w.idle = w.idle[:n-1]
+		return r
+	}
+	r := &routine{}
+	r.next, r.stop = iter.Pull(func(yield func(struct{}) bool) {
+		r.yield = yield
+		for {
+			r.job()
+			if !yield(struct{}{}) {
+				return
+			}
+		}
+	})
+	return r
 }
 
 // answer is what a request brought.
@@ -51,10 +79,11 @@ type answer struct {
 // spawn runs f as a task of p until it first waits.
 func (p *process) spawn(t *task, f func()) {
 	t.w, t.p = p.r.w, p
-	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
-		t.yield = yield
+	t.routine = t.w.newRoutine()
+	t.routine.job = func() {
 		f()
-	})
+		t.done = true
+	}
 	p.tasks = append(p.tasks, t)
 	t.resume()
 }
@@ -62,17 +91,14 @@ func (p *process) spawn(t *task, f func()) {
 func (t *task) resume() {
 	outer := t.w.running
 	t.w.running = t
-	_, more := t.next()
+	t.routine.next()
 	t.w.running = outer
-	if !more {
-		for i, other := range t.p.tasks {
-			if other == t {
-				last := len(t.p.tasks) - 1
-				t.p.tasks[i] = t.p.tasks[last]
-				t.p.tasks = t.p.tasks[:last]
-				return
-			}
-		}
+	if !t.done {
+		return
+	}
+	t.w.idle = append(t.w.idle, t.routine)
+	if i := slices.Index(t.p.tasks, t); i >= 0 {
+		t.p.tasks = slices.Delete(t.p.tasks, i, i+1)
 	}
 }
 
@@ -89,7 +115,7 @@ func (t *task) await(ctx context.Context, arrange func(wait int)) answer {
 	}
 	arrange(t.wait)
 	t.ctx, t.parked = ctx, true
-	alive := t.yield(struct{}{})
+	alive := t.routine.yield(struct{}{})
 	t.parked = false
 	if !alive {
 		t.dead = true
@@ -128,7 +154,7 @@ func (p *process) end() {
 		t.dead = true
 		outer := t.w.running
 		t.w.running = t
-		t.stop()
+		t.routine.stop()
 		t.w.running = outer
 	}
 }

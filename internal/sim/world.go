@@ -19,6 +19,7 @@ type world struct {
 	replicas []*replica
 	bucket   bucket
 	running  *task // the coroutine that runs now, or nil
+	idle     []*routine
 	calm     bool  // the faults have stopped
 	outage   int64 // the bucket answers nobody until then
 
