@@ -33,8 +33,13 @@ func (w *world) schedule() {
 	}
 }
 
-// interfere is the operator, at a moment when the leader may not notice.
+// interfere is the operator, at a moment when the leader may not notice: now, or
+// just after the next acquisition, before the document is sealed.
 func (w *world) interfere() {
+	if w.oneIn(3) {
+		w.ambush = true
+		return
+	}
 	w.meddle()
 	if l := w.leader(); l != nil && w.oneIn(2) {
 		l.cut(w.upTo(20 * time.Second))

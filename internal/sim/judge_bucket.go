@@ -2,6 +2,7 @@ package sim
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
 	"github.com/sf2loki/sf2loki-ha/coordinator"
@@ -73,6 +74,10 @@ func (w *world) acceptLease(r *register, o *object, q request) {
 		l.g.led[o.rec.Revision] = true
 		l.g.epochs = max(l.g.epochs, o.rec.Epoch)
 		w.tally.Terms++
+		if w.ambush && !w.calm {
+			w.ambush = false
+			w.after(w.upTo(100*time.Millisecond), w.meddle)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type world struct {
 	running  *task // the coroutine that runs now, or nil
 	idle     []*routine
 	calm     bool  // the faults have stopped
+	ambush   bool  // the operator waits for the next acquisition
 	outage   int64 // the bucket answers nobody until then
 
 	terms     map[string]*lineage // by term id
