@@ -10,23 +10,37 @@ import (
 	"github.com/sf2loki/sf2loki-ha/internal/sim"
 )
 
-// register is the specification of one object: its state is the number of the
-// write that made it, 0 if there is none. The operator writes without condition.
+// object is the state of a register: the number of the write that made it, 0 if
+// there is none, and whose term it is of.
+type object struct {
+	token int
+	epoch int64
+	term  string
+	// hand: the operator wrote it, who may bring any epoch back.
+	hand bool
+}
+
+// register is the specification of one object. The operator writes without
+// condition; everybody else writes on the state that was named, within one term or
+// with a higher epoch.
 var register = porcupine.Model{
-	Init: func() any { return 0 },
+	Init: func() any { return object{} },
 	Step: func(state, input, _ any) (bool, any) {
-		s, op := state.(int), input.(*sim.Operation)
+		s, op := state.(object), input.(*sim.Operation)
+		next := object{token: op.Token, epoch: op.Epoch, term: op.Term}
+		follows := s.token == op.On && (s.hand || next.term == s.term && next.epoch == s.epoch || next.epoch > s.epoch || next.term == "")
 		switch {
 		case !op.Write:
-			return s == op.Token, s
+			return s.token == op.Token, s
 		case op.On < 0:
-			return true, op.Token
+			next.hand = true
+			return true, next
 		case op.Conflict:
-			return s != op.On, s
+			return s.token != op.On, s
 		case op.Done:
-			return s == op.On, op.Token
-		case s == op.On && op.Token != 0:
-			return true, op.Token // nobody was told, and it was applied
+			return follows, next
+		case s.token == op.On && op.Token != 0:
+			return follows, next // nobody was told, and it was applied
 		}
 		return true, s // or it was not
 	},
@@ -88,6 +102,14 @@ func TestAHistoryThatIsNotLinearizableIsNoticed(t *testing.T) {
 		"a conflict with nobody": {
 			{Client: "a", Write: true, Token: 1, Done: true, Call: 1, Return: 2},
 			{Client: "b", Write: true, On: 1, Conflict: true, Done: true, Call: 3, Return: 4},
+		},
+		"an epoch that goes back": {
+			{Client: "a", Write: true, Token: 1, Epoch: 2, Term: "x", Done: true, Call: 1, Return: 2},
+			{Client: "b", Write: true, On: 1, Token: 2, Epoch: 1, Term: "y", Done: true, Call: 3, Return: 4},
+		},
+		"two terms of one epoch": {
+			{Client: "a", Write: true, Token: 1, Epoch: 2, Term: "x", Done: true, Call: 1, Return: 2},
+			{Client: "b", Write: true, On: 1, Token: 2, Epoch: 2, Term: "y", Done: true, Call: 3, Return: 4},
 		},
 		"a write that was refused and landed": {
 			{Client: "a", Write: true, Token: 1, Done: true, Call: 1, Return: 2},

@@ -160,6 +160,10 @@ func (w *world) apply(q request, op *Operation) answer {
 	w.accept(r, q)
 	if op != nil {
 		op.Token = r.n
+		op.Epoch, op.Term = r.now.rec.Epoch, r.now.rec.Term
+		if r.name == documentName {
+			op.Epoch, op.Term = r.now.fence.Epoch, r.now.fence.Term
+		}
 	}
 	return answer{version: r.now.version}
 }

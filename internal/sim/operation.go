@@ -18,6 +18,9 @@ type Operation struct {
 	// Conflict: the condition was false. Done: there was a definite answer.
 	Conflict, Done bool
 	Call, Return   int64
+	// Epoch and Term are those of the lease or the fence that a write carries.
+	Epoch int64
+	Term  string
 
 	replay bool // the answer is that to a replay of it
 }
