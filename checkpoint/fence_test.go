@@ -68,7 +68,7 @@ func TestADocumentOfAnotherLeaseIsNoFloor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newObject(nil)
 			o.put(t, c.before)
-			epoch, _, _, err := o.open().Floor(t.Context())
+			epoch, _, _, _, err := o.open().Floor(t.Context())
 			var other *checkpoint.LeaseError
 			if errors.As(err, &other) != c.refused || (err != nil) != c.refused || !c.refused && epoch != 7 {
 				t.Errorf("epoch %d, %v", epoch, err)

@@ -146,7 +146,7 @@ func TestAnAdoptedDocumentIsSealedByTheNewLeaseAboveTheOldEpoch(t *testing.T) {
 	if _, err := old.Seal(t.Context(), &term{epoch: 99, id: "late"}); !errors.As(err, &refused) {
 		t.Errorf("the old lease seals again: %v", err)
 	}
-	if epoch, _, _, err := s.Floor(t.Context()); err != nil || epoch != 40 {
+	if epoch, _, _, _, err := s.Floor(t.Context()); err != nil || epoch != 40 {
 		t.Errorf("floor %d, %v", epoch, err)
 	}
 	next, err := s.Seal(t.Context(), &term{epoch: 41, id: "n"})

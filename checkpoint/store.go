@@ -122,12 +122,12 @@ func (s *Store) Fence(ctx context.Context) (Fence, error) {
 // takes a Store. The Fence type is not part of it, so that neither package
 // depends on the other. A document of another lease is a [LeaseError]: a term
 // could not seal it, so that acquiring would only be releasing again, for ever.
-func (s *Store) Floor(ctx context.Context) (epoch int64, ttl time.Duration, found bool, err error) {
+func (s *Store) Floor(ctx context.Context) (epoch int64, term string, ttl time.Duration, found bool, err error) {
 	f, err := s.Fence(ctx)
 	if err == nil && f.Lease != "" && f.Lease != s.lease {
-		return 0, 0, false, &LeaseError{Object: s.Describe(), Lease: f.Lease, Own: s.lease}
+		return 0, "", 0, false, &LeaseError{Object: s.Describe(), Lease: f.Lease, Own: s.lease}
 	}
-	return f.Epoch, f.TTL, f.Found, err
+	return f.Epoch, f.Term, f.TTL, f.Found, err
 }
 
 // state is the document as one read or one write of ours left it. The document

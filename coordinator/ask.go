@@ -110,6 +110,7 @@ func (m *machine) onAsked(op *operation, f Fence, r RequestState, err error) {
 			// Kept whatever becomes of this attempt: who sealed with that ttl may
 			// still be at work when another document is read.
 			m.ttlMax = max(m.ttlMax, min(f.TTL, MaxTTL))
+			m.sealed(f)
 		}
 		if op.ask.request {
 			m.request = &r
@@ -126,6 +127,27 @@ func (m *machine) onAsked(op *operation, f Fence, r RequestState, err error) {
 		}
 	case m.phase == leading:
 		m.obey(r)
+	}
+}
+
+// seal is what a fence says about the term that sealed.
+type seal struct {
+	epoch int64
+	term  string
+}
+
+// sealed compares the fence with what was read of it before. A seal that is new,
+// and not of a term whose record we saw, is of somebody who acquired since then: the
+// lease was not absent all the time, and whoever had it may still be working. So
+// absence counts from the next read that shows it.
+func (m *machine) sealed(f Fence) {
+	by := seal{f.Epoch, f.Term}
+	news := by != m.lastSeal && by != seal{m.lastHeld.epoch, m.lastHeld.term}
+	m.lastSeal = by
+	if news && m.seen.absent {
+		m.seen = sighting{}
+		m.forget()
+		m.nextAt = m.now
 	}
 }
 

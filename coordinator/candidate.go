@@ -34,6 +34,11 @@ func (m *machine) see(absent bool, l Lease) {
 		m.seen = sighting{known: true, absent: absent, lease: l, since: m.now}
 		m.seen.outranked = !absent && l.Corrupt == nil && l.Record.Epoch < m.epochMax
 		m.forget()
+		if absent {
+			// A seal that we do not know of makes absence count anew: better now than
+			// at the end of the window.
+			m.rehearseFrom = m.now
+		}
 		m.emit(Event{Kind: Observed, Lease: l, Absent: absent, Epoch: l.Record.Epoch, Holder: l.Record.Holder, Left: m.window()})
 	}
 	if !absent && l.Corrupt == nil {
@@ -47,7 +52,7 @@ func (m *machine) learn(r Record) {
 	m.ttlMax = max(m.ttlMax, r.TTL)
 	m.epochMax = max(m.epochMax, r.Epoch)
 	if r.State != Released && r.Epoch >= m.lastHeld.epoch {
-		m.lastHeld.epoch, m.lastHeld.incarnation = r.Epoch, r.Incarnation
+		m.lastHeld.epoch, m.lastHeld.incarnation, m.lastHeld.term = r.Epoch, r.Incarnation, r.Term
 	}
 }
 
@@ -205,13 +210,8 @@ func (m *machine) claim() {
 	// 5. The conditional write at the stale instant is itself the check that
 	// nothing has changed.
 	cond := condition{absent: m.seen.absent, version: m.seen.lease.Version}
-	term := m.newID()
-	if m.doubtful(cond) {
-		// Only one attempt on a condition can land, so all of them are one term.
-		term = m.doubt.attempts[0].rec.Term
-	}
 	m.claimed = m.why()
-	m.sendWrite(m.acquisition(old, floor+1, term), cond, boottime.Never)
+	m.sendWrite(m.acquisition(old, floor+1, m.newID()), cond, boottime.Never)
 }
 
 // tombstoneTrusted is rule 11: a tombstone is claimed at once only if nothing
@@ -373,7 +373,7 @@ func (m *machine) won(rec Record, v cas.Version, sentAt Instant) {
 	m.work, m.lastObeyed, m.successor, m.askDue = rec.Work, rec.Obeyed, "", true
 	m.setDeadline(sentAt)
 	m.epochMax = max(m.epochMax, rec.Epoch)
-	m.lastHeld.epoch, m.lastHeld.incarnation = rec.Epoch, rec.Incarnation
+	m.lastHeld.epoch, m.lastHeld.incarnation, m.lastHeld.term = rec.Epoch, rec.Incarnation, rec.Term
 	m.question, m.lost, m.workDone, m.overran, m.planned, m.endNote = false, false, false, false, false, ""
 	// A term that was confirmed too late, or into a stop or a hold, is never
 	// worked under; it is given back so that nobody waits for it.

@@ -64,10 +64,10 @@ type fences struct {
 	err   error
 }
 
-func (f *fences) Floor(context.Context) (int64, time.Duration, bool, error) {
+func (f *fences) Floor(context.Context) (int64, string, time.Duration, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.fence.Epoch, f.fence.TTL, f.fence.Found, f.err
+	return f.fence.Epoch, f.fence.Term, f.fence.TTL, f.fence.Found, f.err
 }
 
 func (f *fences) set(fence Fence, err error) {

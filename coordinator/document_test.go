@@ -55,7 +55,7 @@ type deaf struct {
 	freed chan struct{}
 }
 
-func (d *deaf) Floor(ctx context.Context) (int64, time.Duration, bool, error) {
+func (d *deaf) Floor(ctx context.Context) (int64, string, time.Duration, bool, error) {
 	<-d.freed
 	return d.fences.Floor(ctx)
 }

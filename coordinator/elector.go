@@ -22,12 +22,13 @@ import (
 // acquisition above that value.
 type Lead func(ctx context.Context, t *Term) error
 
-// FenceReader reads the fence of the checkpoint document: the epoch floor, and
+// FenceReader reads the fence of the checkpoint document: the epoch floor with the
+// id of the term that sealed it ("": unknown), and
 // the ttl of the lease whose terms sealed it (0: unknown). found is false if
 // the document definitely does not exist. *checkpoint.Store is one. A
 // candidate asks it in every attempt; while it fails, nothing is claimed.
 type FenceReader interface {
-	Floor(ctx context.Context) (epoch int64, ttl time.Duration, found bool, err error)
+	Floor(ctx context.Context) (epoch int64, term string, ttl time.Duration, found bool, err error)
 }
 
 // Coordinator is what an Elector and the no-op coordinator have in common.

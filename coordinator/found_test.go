@@ -205,3 +205,76 @@ func TestTheTTLOfAFenceThatWasReadIsNotForgotten(t *testing.T) {
 		t.Errorf("claimed after %v of a window of 40 s", got)
 	}
 }
+
+// Two absences with a term in between look alike. A seal that is new tells them
+// apart: whoever sealed may be working (rule 10; I1).
+func TestAnAbsenceCountsAnewIfTheDocumentWasSealedMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, second Fence
+		seen          *Record // read before the lease was absent
+		anew          bool
+	}{
+		"no document, then one":              {Fence{}, Fence{Epoch: 1, Term: "t", Found: true}, nil, true},
+		"sealed again by the same term":      {Fence{Epoch: 3, Term: "t", Found: true}, Fence{Epoch: 3, Term: "t", Found: true}, nil, false},
+		"sealed by a later term":             {Fence{Epoch: 3, Term: "t", Found: true}, Fence{Epoch: 4, Term: "u", Found: true}, nil, true},
+		"sealed at that epoch by another":    {Fence{Epoch: 3, Term: "t", Found: true}, Fence{Epoch: 3, Term: "u", Found: true}, nil, true},
+		"by the term whose record was read":  {Fence{Epoch: 3, Term: "t", Found: true}, Fence{Epoch: 7, Term: "x7", Found: true}, ptr(held(7, "x")), false},
+		"by another of that epoch":           {Fence{Epoch: 3, Term: "t", Found: true}, Fence{Epoch: 7, Term: "other", Found: true}, ptr(held(7, "x")), true},
+		"a document that was never sealed":   {Fence{Found: true}, Fence{Found: true}, nil, false},
+		"sealed by sf2loki's own file store": {Fence{Found: true}, Fence{Epoch: 2, Found: true}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, fast, true)
+			fence := c.first
+			b.tick(0)
+			if c.seen != nil {
+				c.seen.Term = "x7"
+				b.reads(Lease{Version: "v7", Record: *c.seen})
+				b.until(doRead, 3*time.Second)
+			}
+			b.fails(cas.NotFound)
+			absent, changed := b.now, b.now.Add(b.m.cfg.TTL/2)
+			for b.now.Sub(absent) < time.Minute {
+				a, ok := b.request()
+				switch {
+				case ok && a.kind == doWrite:
+					want := b.m.cfg.TTL
+					if c.anew {
+						want += b.m.cfg.TTL
+					}
+					if got := b.now.Sub(absent); got < want || got > want+time.Second {
+						t.Errorf("claimed after %v, want %v", got, want)
+					}
+					return
+				case ok && a.kind == doAsk:
+					if b.now > changed {
+						fence = c.second
+					}
+					b.answer(input{fence: fence})
+				case b.m.op != nil:
+					b.fails(cas.NotFound)
+				default:
+					b.tick(50 * time.Millisecond)
+				}
+			}
+			t.Error("never claimed")
+		})
+	}
+}
+
+// An acquisition that landed may have been deleted when the next attempt lands:
+// two acquisitions are two terms (rule 2).
+func TestEveryAttemptToAcquireIsATermOfItsOwn(t *testing.T) {
+	b := newBench(t, fast, false)
+	b.tick(0)
+	b.fails(cas.NotFound)
+	terms := map[string]bool{}
+	for range 3 {
+		a := b.until(doWrite, 20*time.Second)
+		if terms[a.rec.Term] {
+			t.Errorf("term %q again", a.rec.Term)
+		}
+		terms[a.rec.Term] = true
+		b.fails(cas.Ambiguous)
+	}
+}

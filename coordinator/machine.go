@@ -87,12 +87,14 @@ type machine struct {
 	lastHeld struct {
 		epoch       int64
 		incarnation string
+		term        string
 	}
 
 	// Candidate.
-	fence   *Fence        // read in this attempt, or nil
-	request *RequestState // read in this attempt, or nil
-	held    hold          // what was last asked of everybody
+	fence    *Fence        // read in this attempt, or nil
+	lastSeal seal          // of the last fence that was read
+	request  *RequestState // read in this attempt, or nil
+	held     hold          // what was last asked of everybody
 	// rehearseFrom is when a standby reads next what it would need to claim.
 	rehearseFrom Instant
 	rhythm       rhythm
@@ -138,6 +140,8 @@ type machine struct {
 type Fence struct {
 	// Epoch is the highest epoch that ever sealed the document.
 	Epoch int64
+	// Term is the id of the term that did, or "" if the document does not say.
+	Term string
 	// TTL is the ttl of the lease that sealed it, or 0.
 	TTL time.Duration
 	// Found is false if the document definitely does not exist.

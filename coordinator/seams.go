@@ -62,8 +62,8 @@ func (s stores) inquire(ctx context.Context, what inquiry, in *input) {
 }
 
 func floor(ctx context.Context, r FenceReader) (Fence, error) {
-	epoch, ttl, found, err := r.Floor(ctx)
-	return Fence{Epoch: epoch, TTL: ttl, Found: found}, err
+	epoch, term, ttl, found, err := r.Floor(ctx)
+	return Fence{Epoch: epoch, Term: term, TTL: ttl, Found: found}, err
 }
 
 // sideBySide is what both is outside of simulators.

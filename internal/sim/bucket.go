@@ -73,7 +73,7 @@ func (r *register) holds(c condition) bool {
 // load answers a read.
 func (r *register) load(now int64) answer {
 	if !r.now.exists {
-		return answer{err: &cas.Error{Class: cas.NotFound, Op: "load", Object: r.name}}
+		return answer{at: now, err: &cas.Error{Class: cas.NotFound, Op: "load", Object: r.name}}
 	}
-	return answer{object: r.now, value: cas.Value{Data: r.now.data, Version: r.now.version, Age: time.Duration(now - r.now.written)}}
+	return answer{at: now, object: r.now, value: cas.Value{Data: r.now.data, Version: r.now.version, Age: time.Duration(now - r.now.written)}}
 }

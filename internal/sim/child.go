@@ -57,7 +57,7 @@ func (c *child) read(get func(string) (string, bool)) int64 {
 // load is what sf2loki does once at its start: it keeps the whole document and
 // its version, and rewrites it from then on.
 func (c *child) load() {
-	t := &task{term: c.term, timeout: time.Second}
+	t := &task{term: c.term, loose: true, timeout: time.Second}
 	c.own = &process{r: c.g.r, name: c.g.w.p.name + " work", frozenUntil: c.frozenUntil}
 	c.own.spawn(t, func() {
 		v, err := door{c.own, documentName}.Load(context.Background())
@@ -134,7 +134,7 @@ func (c *child) ask(n int64, then func()) {
 // rewrite writes the document that was loaded, with the position in it, on the
 // version that is known.
 func (c *child) rewrite(n int64, then func()) {
-	t := &task{term: c.term, timeout: time.Second}
+	t := &task{term: c.term, loose: true, timeout: time.Second}
 	c.doc.Set(positionKey, strconv.FormatInt(n, 10))
 	data := c.doc.Encode()
 	c.own.spawn(t, func() {

@@ -13,16 +13,17 @@ import (
 // What an operator may break is exactly this. Without a checkpoint document, a
 // process that never read a record of the running term cannot know its ttl or its
 // epoch; and an absence that began before the term was acquired looks the same
-// after the object was deleted again (rule 10 has no condition that tells two
-// absences apart). With a document such a term must not have sealed it: the seal
-// decides between the two.
+// after the object was deleted again. With a document that is so only for a term
+// that had not sealed it when the claimant read it: its seal decides between the
+// two.
 func (w *world) judgeTakeover(r *register, q request, l *lineage) {
 	g, p := l.g, q.task.p
 	if !g.touched || q.on != "" && r.now.corrupt == nil && r.now.rec.Epoch == g.epochs {
 		w.require(l.epoch > g.epochs, "I2: epoch %d lands after %d", l.epoch, g.epochs)
 	}
 	for _, o := range w.terms {
-		if q.on == "" && o.g == g && o.byHand && o.landed && l.sighted < o.landedAt {
+		unknown := !w.fenced || o.sealed == 0 || o.sealed > l.informed
+		if q.on == "" && o.g == g && o.byHand && o.landed && l.sighted < o.landedAt && unknown {
 			l.forgiven, o.usurped = true, true
 		}
 	}

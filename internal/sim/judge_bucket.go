@@ -21,6 +21,8 @@ type lineage struct {
 	counts   coordinator.Instant // send of the latest write that landed, its holder's clock
 	sent     map[string]coordinator.Instant
 	sighted  int64 // real time of the sighting that it was claimed on
+	informed int64 // real time of the document that its claimant had read
+	sealed   int64 // real time of its first seal; 0: none
 
 	touched  bool // another term's write, or the operator's, hit the object
 	byHand   bool // the operator's did
@@ -36,6 +38,13 @@ type sealing struct {
 	fence checkpoint.Fence
 	by    string // the term that sealed last
 	done  int64
+}
+
+// unfenced: it writes the document itself, and loaded it while its term was the
+// operator's victim, or outside of what is promised. Nothing but the guard keeps
+// such a load from coming after the seal of the next term.
+func (t *task) unfenced() bool {
+	return t.loose && t.p.r.w.terms[t.term].usurped
 }
 
 // positionKey is the checkpoint of the work.
@@ -108,7 +117,10 @@ func (w *world) acceptDocument(o *object, q request) {
 		w.require(o.fence.Epoch > d.fence.Epoch || o.fence.Term == d.fence.Term, "I2: a seal of epoch %d over one of epoch %d", o.fence.Epoch, d.fence.Epoch)
 		w.require(d.fence.Lease == "" || o.fence.Lease == d.fence.Lease, "a seal of lease %q over one of lease %q", o.fence.Lease, d.fence.Lease)
 		d.by = term
-	} else {
+		if w.terms[term].sealed == 0 {
+			w.terms[term].sealed = w.now
+		}
+	} else if !q.task.unfenced() {
 		w.require(term == d.by && o.fence.Term == d.fence.Term, "I3: a commit of term %s is accepted, the document is sealed by %s", term, d.by)
 	}
 	w.require(o.done >= d.done, "I6: the checkpoint goes back from %d to %d", d.done, o.done)

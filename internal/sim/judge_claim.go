@@ -37,7 +37,7 @@ func (w *world) judgeSend(q request) {
 		// Rule 8.
 		w.require(p.work == nil || p.work.gone || p.work.term.ID() != rec.Term, "rule 8: released while its work runs")
 	case t.phase == "standby":
-		l.sighted = k.sinceReal
+		l.sighted, l.informed = k.sinceReal, k.fenceAt
 		p.judgeClaim(rec, now)
 		k.fence, k.request = nil, nil
 	}

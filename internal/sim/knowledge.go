@@ -27,6 +27,7 @@ type knowledge struct {
 
 	// Read since the last claim.
 	fence   *checkpoint.Fence
+	fenceAt int64
 	request *coordinator.Request
 	holdOf  cas.Version // the request document that was read last
 	holdEnd coordinator.Instant
@@ -42,6 +43,7 @@ type knowledge struct {
 type loaded struct {
 	object string
 	state  object
+	at     int64 // in real time
 }
 
 // leaseWrite is a write of a lease.
@@ -66,7 +68,7 @@ func (p *process) learn(t *task, err error) {
 			// Of two that were asked one did not answer.
 		case l.object == documentName:
 			f := l.state.fence
-			k.fence = &f
+			k.fence, k.fenceAt = &f, l.at
 			k.ttl = max(k.ttl, min(f.TTL, coordinator.MaxTTL))
 		case l.object == g.requests():
 			k.learnRequest(l.state, at, p.r.w.now)

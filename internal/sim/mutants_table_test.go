@@ -37,6 +37,8 @@ var mutants = []mutant{
 		"wait += 2*m.cfg.PollInterval + m.ownPause", ""},
 	{"two absences are one", "coordinator/candidate.go",
 		"\t\tm.seen = sighting{}\n\t\tm.forget()\n\tcase !class", "\tcase !class"},
+	{"an absence goes on over a seal that came meanwhile", "coordinator/ask.go",
+		"if news && m.seen.absent {", "if false {"},
 	{"the document is not read before a claim", "coordinator/ask.go",
 		"fence:   m.hasFence && m.fence == nil && m.now >= m.held.until,", "fence: false,"},
 	{"the epoch goes by the record alone", "coordinator/candidate.go",

@@ -30,9 +30,9 @@ func (d door) Load(ctx context.Context) (cas.Value, error) {
 	a := d.send(ctx, request{object: d.name})
 	switch cas.ClassOf(a.err) {
 	case "":
-		d.p.r.w.running.loads = append(d.p.r.w.running.loads, loaded{d.name, a.object})
+		d.p.r.w.running.loads = append(d.p.r.w.running.loads, loaded{d.name, a.object, a.at})
 	case cas.NotFound:
-		d.p.r.w.running.loads = append(d.p.r.w.running.loads, loaded{d.name, object{}})
+		d.p.r.w.running.loads = append(d.p.r.w.running.loads, loaded{d.name, object{}, a.at})
 	}
 	return a.value, a.err
 }

@@ -71,6 +71,8 @@ func (r *replica) kill(all bool) {
 	r.p = nil
 	p.end()
 	if p.work != nil && p.work.guard != nil {
+		// Outside the claim: its guard stands still, and nobody else is left.
+		p.work.guard.outside = p.work.guard.outside || r.w.now < p.work.guard.frozenUntil
 		p.work.guard.orphaned(all)
 	}
 }

@@ -21,6 +21,8 @@ type task struct {
 	phase string
 	// term is the one on whose behalf it runs, for the judges; "" for none.
 	term string
+	// loose: it is of work that writes the document itself.
+	loose bool
 	// seals: its writes of the document are seals.
 	seals bool
 	// timeout is how long it waits for one answer, by the machine's clock. 0 is
@@ -73,6 +75,7 @@ type answer struct {
 	value   cas.Value
 	version cas.Version
 	object  object // what was loaded, for the judges
+	at      int64  // when the bucket answered, in real time
 	err     error
 }
 
