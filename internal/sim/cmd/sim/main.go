@@ -21,7 +21,7 @@ func main() {
 	quiet := flag.Bool("quiet", false, "no progress")
 	flag.Parse()
 
-	debug.SetGCPercent(400) // histories are short, and leave nothing behind
+	debug.SetGCPercent(1000) // histories are short, and leave nothing behind
 	begin, said := time.Now(), time.Now()
 	run := sim.Run(sim.Plan{First: *first, Count: *seeds, Lanes: *lanes, Most: *most, Progress: func(done int, t sim.Tally) {
 		if !*quiet && time.Since(said) > 5*time.Second {
