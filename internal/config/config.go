@@ -83,7 +83,7 @@ type FileLease struct {
 	RenewInterval time.Duration `key:"renew_interval"`
 	// PollInterval is the time between a standby's reads. Default 1 s.
 	PollInterval time.Duration `key:"poll_interval"`
-	// HolderID names this replica for people. Default: the host name.
+	// HolderID names this replica for people. Default: the task, instance or pod, or the host name.
 	HolderID string `key:"holder_id"`
 }
 
@@ -106,7 +106,7 @@ type S3Lease struct {
 	RenewInterval time.Duration `key:"renew_interval"`
 	// PollInterval is the time between a standby's reads. Default 1 s.
 	PollInterval time.Duration `key:"poll_interval"`
-	// HolderID names this replica for people. Default: the host name.
+	// HolderID names this replica for people. Default: the task, instance or pod, or the host name.
 	HolderID string `key:"holder_id"`
 }
 
@@ -131,7 +131,7 @@ type GCSLease struct {
 	RenewInterval time.Duration `key:"renew_interval"`
 	// PollInterval is the time between a standby's reads. Default 1 s.
 	PollInterval time.Duration `key:"poll_interval"`
-	// HolderID names this replica for people. Default: the host name.
+	// HolderID names this replica for people. Default: the task, instance or pod, or the host name.
 	HolderID string `key:"holder_id"`
 }
 
@@ -141,7 +141,7 @@ type K8sLease struct {
 	Namespace string `key:"namespace"`
 	// Name of the Lease. Default sf2loki-leader.
 	Name string `key:"name"`
-	// Identity names this replica for people. Default: the host name.
+	// Identity names this replica for people. Default: the task, instance or pod, or the host name.
 	Identity string `key:"identity"`
 	// LeaseDuration is how long a lease stays valid after its last renewal.
 	// Default 30 s.

@@ -56,10 +56,11 @@ type Replica struct {
 	server  *server.Server
 	work    *work
 	probe   *probe.Runner // nil: no store to probe, or skipped
+	place   place
 }
 
-// New assembles a replica. It sends no request. After an error everything that
-// was opened is closed again.
+// New assembles a replica. It sends no request but to the metadata service of the
+// platform it runs on. After an error everything that was opened is closed again.
 func New(ctx context.Context, opts Options) (_ *Replica, err error) {
 	r := &Replica{opts: opts, log: opts.Log}
 	defer func() {
@@ -72,7 +73,9 @@ func New(ctx context.Context, opts Options) (_ *Replica, err error) {
 		return nil, &SetupError{err}
 	}
 	r.metrics = telemetry.New(opts.Version, r.state)
-	election := cfg.Election(r.identity())
+	r.place = findPlace(ctx, cfg)
+	election := cfg.Election(r.place.holder)
+	election.Platform, election.PlatformStopWindow = r.place.facts, r.place.window
 	election.Revision = cfg.Revision(opts.Version, opts.Command)
 
 	if err := r.openWork(ctx, election); err != nil {
@@ -85,19 +88,6 @@ func New(ctx context.Context, opts Options) (_ *Replica, err error) {
 		Addr: cfg.Service.HealthAddr, Status: r.readiness, Stuck: r.stuck, Metrics: r.metrics.Handler(), Log: r.log,
 	})
 	return r, nil
-}
-
-// identity names this replica for people. The hostname alone may be the same
-// everywhere (Cloud Run says localhost); the incarnation tells replicas apart.
-func (r *Replica) identity() string {
-	if id := r.opts.Config.HolderID(); id != "" {
-		return id
-	}
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		host = "unknown-host"
-	}
-	return host
 }
 
 // openWork prepares what a leader does.
@@ -244,8 +234,9 @@ func (r *Replica) Run(ctx context.Context) (err error) {
 		err = errors.Join(err, r.server.Shutdown(stop))
 	}()
 	r.log.Info("started", "version", r.opts.Version, "lease", r.opts.Config.LeaseObject(), "checkpoints", r.opts.Config.StateObject(),
-		"identity", r.identity(), "health_addr", r.server.Addr(), "command", firstWord(r.opts.Command))
+		"identity", r.place.holder, "health_addr", r.server.Addr(), "command", firstWord(r.opts.Command))
 
+	r.place.log(r.log, r.opts.Config)
 	if r.opts.Config.Coordinate.Type == config.TypeNoop {
 		r.log.Warn("no_election", "hint", "coordinate.type is noop: nothing arbitrates between replicas; run exactly one, or choose s3_lease, gcs_lease, k8s_lease or file_lease")
 	}
