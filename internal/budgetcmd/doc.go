@@ -12,5 +12,7 @@
 //
 // That a store is as fast as that, that a price is still what it was when it was
 // read, or that a bill has no other items: the work's own requests, storage,
-// traffic and encryption keys are not in it.
+// traffic and encryption keys are not in it. A replica finds out at its start what
+// its platform grants for a stop (docs/platforms.md); this verb, which may run
+// anywhere, knows only what is configured.
 package budgetcmd

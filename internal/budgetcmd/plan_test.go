@@ -188,6 +188,9 @@ func TestLinesAndJSONSayTheSame(t *testing.T) {
 	if err := PrintJSON(&object, plans); err != nil {
 		t.Fatal(err)
 	}
+	if strings.Contains(lines.String(), "platform's stop window") {
+		t.Error("a stop window was configured, and the lines speak of another")
+	}
 	for _, want := range []string{"s3://b/sf2loki/leader.lease\n", "20s, 4s, 2s", "16s to 20s", "failover          22.4s", "stop              13.8s", "$3.29", "1.01 %"} {
 		if !strings.Contains(lines.String(), want) {
 			t.Errorf("%q is not in\n%s", want, lines.String())

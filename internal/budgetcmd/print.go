@@ -44,7 +44,11 @@ func (p Plan) print(out io.Writer) error {
 		line("dark time", short(p.Dark), "at most: there is no checkpoint document to seal; then the work starts")
 	}
 	head("at a requested stop")
-	line("drain", short(b.Drain), "at most, then the work is killed; the lease is renewed meanwhile")
+	cut := ""
+	if e.PlatformStopWindow == 0 {
+		cut = "; a replica cuts it to its platform's stop window"
+	}
+	line("drain", short(b.Drain), "at most, then the work is killed; the lease is renewed meanwhile%s", cut)
 	line("handover", short(b.Handover), "at most, from the end of the work to the acquisition by the other replica")
 	head("while the store cannot be used")
 	line("tolerated", short(b.Outage), "of it in the worst case; the work goes on")
