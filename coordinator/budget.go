@@ -80,7 +80,7 @@ func (c Config) outage() time.Duration {
 	// own: the others failed at once, and their pauses were short.
 	sent := time.Duration(0)
 	for fails := 1; ; fails++ {
-		pause := longestPause(fails, c.RenewInterval)
+		pause := longestPause(fails, c.retryPause())
 		longest := left - hangs - max(pause, c.MinWriteInterval) - success
 		next := sent + pause/2
 		switch {
@@ -92,3 +92,8 @@ func (c Config) outage() time.Duration {
 		sent = next
 	}
 }
+
+// retryPause is the longest pause of a holder between two attempts, a third of a
+// call: what a pause takes is missing when the store answers again. It still spares
+// a store that refuses everything: two or three requests a second at the defaults.
+func (c Config) retryPause() time.Duration { return c.CallTimeout / 3 }

@@ -79,7 +79,7 @@ func (m *machine) renewWrite(op *operation, v cas.Version, err error) {
 
 // retryWrite makes the next attempt due at once, with jitter, not at the next
 // renewal; a store that counts writes per object gets its interval by dueAt.
-func (m *machine) retryWrite() { m.nextAt = m.now.Add(m.pause(m.cfg.RenewInterval)) }
+func (m *machine) retryWrite() { m.nextAt = m.now.Add(m.pause(m.cfg.retryPause())) }
 
 // confirmed moves the term on after a write of ours landed.
 func (m *machine) confirmed(rec Record, v cas.Version, sentAt Instant) {
@@ -113,7 +113,7 @@ func (m *machine) holderRead(l Lease, err error) {
 		m.lose(fmt.Errorf("%w: the lease was overwritten with something that is not a record", ErrLost))
 	case err != nil:
 		m.emit(Event{Kind: StoreFailed, Op: "read", Class: class, Err: err})
-		m.nextAt = m.now.Add(m.pause(m.cfg.RenewInterval))
+		m.nextAt = m.now.Add(m.pause(m.cfg.retryPause()))
 	case l.Version == m.ver:
 		// Still the old version: nothing is settled, the writes go on, calmly: a
 		// store that refuses writes and shows the old version must not be flooded.
