@@ -27,7 +27,9 @@ new term, and it is dead before another replica can take over: a guard process
 kills its whole tree at the deadline even if this process is frozen or killed.
 Without a command, terms are held and shown; that is the reference coordinator.
 
-SIGTERM or SIGINT stops the command, releases the lease and exits with 0.`,
+SIGTERM or SIGINT stops the command, releases the lease and exits with 0. A
+second one cuts the time that the command has left to workload.stop_grace, a
+third one to nothing. SIGHUP, SIGUSR1 and SIGUSR2 are passed to the command.`,
 		Example: `  sf2loki-ha run --config config.yaml -- sf2loki-ha canary
   sf2loki-ha run --config config.yaml -- my-shipper --flag value`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -43,8 +45,10 @@ SIGTERM or SIGINT stops the command, releases the lease and exits with 0.`,
 }
 
 func run(file string, command []string) error {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
 	// A log that nobody reads any more must not end a leader. A handler and not
 	// "ignore", which the command would inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -65,5 +69,21 @@ func run(file string, command []string) error {
 	if err != nil {
 		return err
 	}
+	go relay(ctx, signals, cancel, r.Signal)
 	return r.Run(ctx)
+}
+
+// relay takes the first SIGTERM or SIGINT as the request to stop, and hands every
+// other signal on.
+func relay(ctx context.Context, signals <-chan os.Signal, stop func(), hand func(syscall.Signal)) {
+	for s := range signals {
+		sig, ok := s.(syscall.Signal)
+		switch {
+		case !ok:
+		case ctx.Err() == nil && (sig == syscall.SIGTERM || sig == syscall.SIGINT):
+			stop()
+		default:
+			hand(sig)
+		}
+	}
 }

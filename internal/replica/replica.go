@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
@@ -57,12 +58,13 @@ type Replica struct {
 	work    *work
 	probe   *probe.Runner // nil: no store to probe, or skipped
 	place   place
+	signals chan syscall.Signal
 }
 
 // New assembles a replica. It sends no request but to the metadata service of the
 // platform it runs on. After an error everything that was opened is closed again.
 func New(ctx context.Context, opts Options) (_ *Replica, err error) {
-	r := &Replica{opts: opts, log: opts.Log}
+	r := &Replica{opts: opts, log: opts.Log, signals: make(chan syscall.Signal, 8)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.clients.Close())
@@ -131,6 +133,7 @@ func (r *Replica) openWork(ctx context.Context, election coordinator.Config) err
 	}
 	sup := supervise.Config{
 		Command: r.opts.Command, Env: env, StopGrace: effective.StopGrace, KillMargin: effective.KillMargin, Logger: r.log,
+		Signals: r.signals,
 		Started: func(int) {
 			r.metrics.WorkStarted()
 			r.work.running.Store(true)
@@ -205,6 +208,20 @@ func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Conf
 	}
 	r.coord = e
 	return nil
+}
+
+// Signal hands a signal to the command, if it runs; SIGTERM and SIGINT make a stop
+// that is under way end sooner: see supervise.Config.Signals. It does not block,
+// and what nobody takes is dropped.
+func (r *Replica) Signal(sig syscall.Signal) {
+	if !r.work.inTerm.Load() || r.work.command == nil {
+		r.log.Info("signal_ignored", "signal", sig.String(), "hint", "no command runs here")
+		return
+	}
+	select {
+	case r.signals <- sig:
+	default: // so many are waiting already that one more says nothing new
+	}
 }
 
 // observe counts what the election says.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/internal/boottime"
@@ -62,6 +63,11 @@ type Config struct {
 	// GuardCommand starts the guard; "--" and the command are appended. Default:
 	// this executable with the verb "guard".
 	GuardCommand []string
+	// Signals are for the command while it runs: they go to its process group.
+	// SIGTERM and SIGINT do not: what they mean is a stop, which is the context's
+	// business. During a stop the first one cuts the time that is left to StopGrace,
+	// the next one to nothing. What comes while nothing runs is dropped. Optional.
+	Signals <-chan syscall.Signal
 	// Logger gets one line per transition. Default: slog.Default.
 	Logger *slog.Logger
 

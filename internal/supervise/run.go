@@ -43,6 +43,7 @@ type run struct {
 	cause     error
 	stoppedAt boottime.Instant
 	stopBy    boottime.Instant // when grace ends; Never: at the instant
+	hurried   int              // how often somebody asked for less
 
 	killing  bool             // the end has begun, by order, by the guard or by the clock
 	answers  bool             // the guard is known to be killing, or was told to
@@ -88,6 +89,8 @@ func (r *run) loop(ctx context.Context) {
 		case <-done:
 			done = nil
 			r.stop(context.Cause(ctx))
+		case sig := <-r.cfg.Signals:
+			r.relay(sig)
 		case <-changed:
 			changed = r.lease.Changed()
 			r.hand(r.lease.KillAt())
@@ -193,6 +196,25 @@ func (r *run) stop(cause error) {
 			r.stopBy = now.Add(r.cfg.StopGrace)
 		}
 		r.send(guard.Order{Type: guard.OrderSignal, Signal: int(syscall.SIGTERM)})
+	}
+}
+
+// relay passes a signal on, or lets a stop be over sooner.
+func (r *run) relay(sig syscall.Signal) {
+	switch {
+	case r.killing:
+	case sig != syscall.SIGTERM && sig != syscall.SIGINT:
+		if r.pid != 0 {
+			r.send(guard.Order{Type: guard.OrderSignal, Signal: int(sig)})
+		}
+	case r.stopping:
+		by := boottime.Now()
+		if r.hurried == 0 {
+			by = by.Add(r.cfg.StopGrace)
+		}
+		r.hurried++
+		r.stopBy = min(r.stopBy, by)
+		r.log.Info("work_hurried", "pid", r.pid, "left", max(0, min(r.stopBy, r.at).Sub(boottime.Now())))
 	}
 }
 

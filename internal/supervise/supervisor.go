@@ -63,7 +63,10 @@ func (r *run) do(ctx context.Context) (Outcome, error) {
 		return Outcome{Kind: GuardFailed}, fmt.Errorf("supervise: start the guard: %w: %w", ErrGuard, err)
 	}
 	r.guard = g
-	// 3. The run itself.
+	// 3. The run itself. What was signalled before was not for this command.
+	for len(r.cfg.Signals) > 0 {
+		<-r.cfg.Signals
+	}
 	r.loop(ctx)
 	// 4. The proof. Either the guard saw the last process go, or we do.
 	if r.gone {

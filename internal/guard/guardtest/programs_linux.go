@@ -69,19 +69,25 @@ func stubborn(args []string) int {
 	return 0
 }
 
-// tidy FILE PAUSE: acts; on each SIGTERM prints "term"; PAUSE after the first it
-// prints "clean" and exits with 0.
+// tidy FILE PAUSE: acts; on each SIGTERM prints "term", on SIGHUP, SIGUSR1 and
+// SIGUSR2 "got"; PAUSE after the first SIGTERM it prints "clean" and exits with 0.
 func tidy(args []string) int {
 	pause, err := time.ParseDuration(args[1])
 	if err != nil {
 		panic(err)
 	}
 	got, first := make(chan os.Signal, 8), make(chan os.Signal, 8)
-	signal.Notify(got, unix.SIGTERM)
+	signal.Notify(got, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		fmt.Println("term", <-got)
+		for sig := range got {
+			if sig == unix.SIGTERM {
+				fmt.Println("term", sig)
+				break
+			}
+			fmt.Println("got", sig)
+		}
 		first <- unix.SIGTERM
 		over := time.After(pause)
 		for {
