@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/cas"
@@ -15,6 +17,7 @@ type object struct {
 	version cas.Version
 	data    []byte
 	written int64 // real time
+	byHand  bool  // by somebody who is no replica
 
 	// What the bytes are, for the judges.
 	rec     coordinator.Record // of a lease
@@ -30,29 +33,38 @@ type register struct {
 	past []object
 	n    int
 	took int64 // when it last took a write
+	// digests: equal bytes have an equal version.
+	digests bool
 }
 
 // bucket has the objects of a history: a lease for each group, its request object,
 // and the checkpoint document.
 type bucket struct {
 	registers map[string]*register
+	digests   bool
 }
 
 func (b *bucket) open(name string) *register {
 	r := b.registers[name]
 	if r == nil {
-		r = &register{name: name, took: -int64(time.Hour)}
+		r = &register{name: name, took: -int64(time.Hour), digests: b.digests}
 		b.registers[name] = r
 	}
 	return r
 }
 
-// put makes o the state of the object. Versions are never used twice, also for
-// bytes that were there before.
+// put makes o the state of the object. Versions are used once, as those of GCS
+// are; or they are a digest of the bytes, as those of S3: whoever puts old bytes
+// back brings their version back.
 func (r *register) put(now int64, o object) {
 	r.n++
 	if o.exists {
 		o.version, o.written = cas.Version(fmt.Sprint("v", r.n)), now
+		if r.digests {
+			if i := slices.IndexFunc(r.past, func(p object) bool { return p.exists && bytes.Equal(p.data, o.data) }); i >= 0 {
+				o.version = r.past[i].version
+			}
+		}
 	}
 	r.past = append(r.past, o)
 	r.now = o

@@ -40,7 +40,7 @@ func (c *child) start() {
 	case c.g.w.session == nil:
 		c.act()
 	case w.socket:
-		c.position = c.read(c.g.w.session.Get)
+		c.position = position(c.g.w.session.Get)
 		c.act()
 	default:
 		c.load()
@@ -48,7 +48,8 @@ func (c *child) start() {
 	c.misfortune()
 }
 
-func (c *child) read(get func(string) (string, bool)) int64 {
+// position is how far the work has come, by the document.
+func position(get func(string) (string, bool)) int64 {
 	text, _ := get(positionKey)
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
@@ -72,8 +73,12 @@ func (c *child) load() {
 				c.exit()
 				return
 			}
-			doc, _ := checkpoint.ParseDocument(v.Data)
-			c.version, c.doc, c.position = v.Version, doc, c.read(doc.Get)
+			doc, err := checkpoint.ParseDocument(v.Data)
+			if err != nil {
+				c.exit()
+				return
+			}
+			c.version, c.doc, c.position = v.Version, doc, position(doc.Get)
 			c.judgeLoad()
 			c.act()
 		})
@@ -159,11 +164,16 @@ func (c *child) committed(n int64, err error, then func()) {
 	c.busy = false
 	w := c.g.r.w
 	if err == nil {
-		w.require(n <= w.document.done, "I6: a commit of %d is confirmed, the document is at %d", n, w.document.done)
+		d := &w.document
+		w.require(n <= max(d.done, d.reached), "I6: a commit of %d is confirmed, the document is at %d", n, d.done)
 		c.lineage.told = max(c.lineage.told, n)
 	}
-	if fenced := (*checkpoint.FencedError)(nil); errors.As(err, &fenced) {
+	fenced, vanished := (*checkpoint.FencedError)(nil), (*checkpoint.VanishedError)(nil)
+	if errors.As(err, &fenced) {
 		w.tally.Fenced++
+	}
+	if fenced != nil || errors.As(err, &vanished) || cas.ClassOf(err) == cas.Corrupt {
+		w.after(0, c.exit) // it was told that its term, or its document, is over
 	}
 	if then != nil {
 		w.after(0, then)

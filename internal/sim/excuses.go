@@ -1,11 +1,6 @@
 package sim
 
-import (
-	"fmt"
-	"time"
-
-	"github.com/sf2loki/sf2loki-ha/coordinator"
-)
+import "time"
 
 // judgeTakeover is I1 and I2 at the instant an acquisition is applied: no other
 // term of the lease may still be valid by its holder's own clock.
@@ -13,17 +8,20 @@ import (
 // What an operator may break is exactly this. Without a checkpoint document, a
 // process that never read a record of the running term cannot know its ttl or its
 // epoch; and an absence that began before the term was acquired looks the same
-// after the object was deleted again. With a document that is so only for a term
-// that had not sealed it when the claimant read it: its seal decides between the
-// two.
+// after the object was deleted again, as does a record that was put back where
+// versions are digests. With a document the former is so only for a term that had
+// not sealed it when the claimant read it, or whose seal an operator took away: its
+// seal decides between the two.
 func (w *world) judgeTakeover(r *register, q request, l *lineage) {
 	g, p := l.g, q.task.p
 	if !g.touched || q.on != "" && r.now.corrupt == nil && r.now.rec.Epoch == g.epochs {
 		w.require(l.epoch > g.epochs, "I2: epoch %d lands after %d", l.epoch, g.epochs)
 	}
 	for _, o := range w.terms {
-		unknown := !w.fenced || o.sealed == 0 || o.sealed > l.informed
-		if q.on == "" && o.g == g && o.byHand && o.landed && l.sighted < o.landedAt && unknown {
+		unknown := !w.fenced || o.sealed == 0 || o.sealed > l.informed || w.document.tampered
+		again := q.on == "" && o.landed && l.sighted < o.landedAt && unknown
+		again = again || q.on != "" && r.digests && r.now.byHand && l.sighted < r.now.written
+		if again && o.g == g && o.byHand && o != l {
 			l.forgiven, o.usurped = true, true
 		}
 	}
@@ -45,33 +43,4 @@ func (w *world) judgeTakeover(r *register, q request, l *lineage) {
 			w.fail("I1: %s acquires epoch %d while term %s of %s has %v left", p.r.name, l.epoch, o.id, other.name, time.Duration(left))
 		}
 	}
-}
-
-// meddle is an operator with another tool.
-func (w *world) meddle() {
-	g := w.groups[0]
-	r := w.bucket.open(g.lease)
-	w.replaced(r, "")
-	for _, l := range w.terms {
-		if l.g == g {
-			l.touched, l.byHand = true, true
-		}
-	}
-	g.touched = true
-	o, what := object{}, "deletes it"
-	switch k := w.rng.IntN(10); {
-	case k < 4 || len(r.past) == 0:
-	case k < 8:
-		o, what = r.past[w.rng.IntN(len(r.past))], "restores an old version"
-	case k < 9:
-		o, what = object{exists: true, data: []byte("junk")}, "overwrites it with junk"
-	default:
-		data := fmt.Sprintf(`{"holder":"upstream","expires_at":"2026-01-01T00:00:00Z","epoch":%d}`, w.rng.IntN(4))
-		o, what = object{exists: true, data: []byte(data)}, "overwrites it with a record of sf2loki's file lease"
-	}
-	if o.exists {
-		o.rec, o.corrupt = coordinator.ParseRecord(o.data)
-	}
-	w.write(r, o)
-	w.note("operator", "%s: %s, now %s", g.lease, what, r.now.version)
 }

@@ -22,10 +22,18 @@ func (w *world) schedule() {
 		}
 	}
 	if w.oneIn(5) {
-		w.at(w.rng.Int64N(w.end), func() {
-			w.outage = min(w.end, w.now+int64(w.upTo(15*time.Second)))
-			w.note("bucket", "answers nobody until %.3fs", time.Duration(w.outage).Seconds())
-		})
+		w.at(w.rng.Int64N(w.end), w.breakDown)
+	}
+	if w.fenced && w.oneIn(8) {
+		for range 1 + w.rng.IntN(2) {
+			w.at(w.rng.Int64N(w.end), w.tamper)
+		}
+	}
+	if w.oneIn(5) {
+		for range 1 + w.rng.IntN(2) {
+			r := w.replicas[w.rng.IntN(len(w.replicas))]
+			w.at(w.rng.Int64N(w.end), func() { w.strikeFleet(r) })
+		}
 	}
 	for range w.rng.IntN(9) {
 		r := w.replicas[w.rng.IntN(len(w.replicas))]

@@ -74,6 +74,8 @@ func (w *world) play() {
 	w.calm, w.trouble, w.replays = true, 0, false
 	w.settle()
 	w.revive()
+	w.repair()
+	w.revive()
 	// 2. What was slow when they stopped still arrives.
 	w.run(w.now + int64(3*time.Second))
 	// 3. Recovery.
@@ -94,7 +96,9 @@ func (w *world) revive() {
 		if r.p != nil && r.p.stopBy == 0 {
 			return
 		}
-		last = r
+		if !r.retired {
+			last = r
+		}
 	}
 	last.kill(true)
 	last.boot()

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
@@ -38,6 +37,11 @@ type sealing struct {
 	fence checkpoint.Fence
 	by    string // the term that sealed last
 	done  int64
+
+	// By the operator:
+	tampered bool  // it was written by hand
+	byHand   bool  // and by nobody else since
+	reached  int64 // how far it had come before
 }
 
 // unfenced: it writes the document itself, and loaded it while its term was the
@@ -69,8 +73,9 @@ func (w *world) accept(r *register, q request) {
 func (w *world) acceptLease(r *register, o *object, q request) {
 	o.rec = q.task.write.rec
 	l := w.terms[o.rec.Term]
-	if !l.landed {
-		// Attempts of one acquisition may differ in their epoch; one of them lands.
+	if !l.landed || !r.now.exists || r.now.rec.Term != l.id {
+		// Attempts of one acquisition may differ in their epoch; one of them lands,
+		// and another one if an operator takes that one away.
 		l.epoch = o.rec.Epoch
 		w.judgeTakeover(r, q, l)
 	}
@@ -100,17 +105,17 @@ func (w *world) replaced(r *register, by string) {
 // acceptDocument is I2, I3 and I6 at the instant a write of the document is
 // applied.
 func (w *world) acceptDocument(o *object, q request) {
-	doc, err := checkpoint.ParseDocument(q.data)
-	if err == nil {
-		o.fence, err = doc.Fence()
-	}
-	if err != nil {
-		w.fail("wrote a document that cannot be read: %v", err)
+	d, term := &w.document, q.task.term
+	was := w.bucket.open(documentName).now
+	if d.read(o); o.corrupt != nil && was.corrupt != nil && q.task.loose {
+		d.done = o.done // work that writes by itself knows nothing of the fence
 		return
 	}
-	text, _ := doc.Get(positionKey)
-	o.done, _ = strconv.ParseInt(text, 10, 64)
-	d, term := &w.document, q.task.term
+	if o.corrupt != nil {
+		w.fail("wrote a document that cannot be read: %v", o.corrupt)
+		return
+	}
+	w.require(was.corrupt == nil, "overwrites a document that cannot be read: %v", was.corrupt)
 	own := o.fence.Term == term && o.fence.Epoch == w.terms[term].epoch
 	if q.task.seals {
 		w.require(own, "I3: term %s seals with the fence of %s", term, o.fence.Term)
@@ -121,9 +126,13 @@ func (w *world) acceptDocument(o *object, q request) {
 			w.terms[term].sealed = w.now
 		}
 	} else if !q.task.unfenced() {
-		w.require(term == d.by && o.fence.Term == d.fence.Term, "I3: a commit of term %s is accepted, the document is sealed by %s", term, d.by)
+		// Nothing protects the document of an operator from work that writes it
+		// by itself and loads it after that: the guard has stopped all but one.
+		w.require(term == d.by && o.fence.Term == d.fence.Term || d.byHand && q.task.loose,
+			"I3: a commit of term %s is accepted, the document is sealed by %s", term, d.by)
+		d.by = term
 	}
 	w.require(o.done >= d.done, "I6: the checkpoint goes back from %d to %d", d.done, o.done)
-	d.fence, d.done = o.fence, o.done
+	d.fence, d.done, d.byHand = o.fence, o.done, false
 	w.tally.Commits++
 }

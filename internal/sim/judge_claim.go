@@ -59,6 +59,7 @@ func (p *process) judgeClaim(claim coordinator.Record, now coordinator.Instant) 
 		w.require(claim.Epoch > fence.Epoch, "rule 1: claims epoch %d, the document is sealed at %d", claim.Epoch, fence.Epoch)
 	}
 	rec, window := k.lease.rec, p.r.cfg.TTL
+	w.require(!k.lease.exists || k.lease.corrupt != nil || rec.MinVersion <= coordinator.RecordVersion, "claims a record that is for newer readers alone")
 	switch {
 	case !k.lease.exists:
 		window = max(window, k.ttl)
@@ -75,7 +76,7 @@ func (p *process) judgeClaim(claim coordinator.Record, now coordinator.Instant) 
 	if now.Sub(k.since) >= window {
 		return
 	}
-	trusted := k.lease.exists && k.lease.corrupt == nil && rec.State == coordinator.Released && rec.Epoch >= k.epoch && rec.Epoch >= fence.Epoch
+	trusted := k.lease.exists && k.lease.corrupt == nil && rec.State == coordinator.Released && (rec.Lease == "" || rec.Lease == p.r.cfg.Lease) && rec.Epoch >= k.epoch && rec.Epoch >= fence.Epoch
 	if k.heldAt == rec.Epoch && k.heldBy != "" {
 		trusted = trusted && k.heldBy == rec.Incarnation
 	} else {

@@ -47,7 +47,7 @@ func (c *child) judgeAct() {
 func (c *child) judgeLoad() {
 	if !c.excused() {
 		d := c.g.r.w.document
-		c.g.r.w.require(d.by == c.term || c.version != c.g.r.w.bucket.open(documentName).now.version || c.lineage.usurped,
+		c.g.r.w.require(d.by == c.term || d.byHand || c.version != c.g.r.w.bucket.open(documentName).now.version || c.lineage.usurped,
 			"I4: the work of term %s loads the document that %s has sealed", c.term, d.by)
 	}
 }

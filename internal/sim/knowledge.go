@@ -64,6 +64,9 @@ func (p *process) learn(t *task, err error) {
 		switch {
 		case l.object == g.lease:
 			k.learnLease(l.state, at, p.r.w.now)
+			if rec := l.state.rec; rec.Incarnation == p.m.Incarnation() && rec.Epoch >= k.heldAt {
+				k.heldAt, k.heldBy = rec.Epoch, rec.Incarnation // it knows what it held itself
+			}
 		case err != nil:
 			// Of two that were asked one did not answer.
 		case l.object == documentName:

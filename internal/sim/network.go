@@ -57,11 +57,13 @@ type fate struct {
 	again   time.Duration // it reaches the bucket a second time, and that answer comes back
 }
 
-func (w *world) fate(r *replica) fate {
+func (w *world) fate(r *replica, q request) fate {
 	quick := func() time.Duration { return time.Millisecond + w.upTo(15*time.Millisecond) }
 	f := fate{arrives: true, after: quick(), answers: true, back: quick()}
 	switch {
-	case w.now < w.outage:
+	case w.outage.hits(w.now, q) && w.outage.class != "":
+		return fate{instead: w.outage.class, back: quick()}
+	case w.outage.hits(w.now, q):
 		return fate{instead: w.pick(cas.Ambiguous, cas.Ambiguous, ""), back: quick()}
 	case w.now < r.cutUntil && r.oneWay: // answers get lost
 		f.answers, f.instead = false, ""
@@ -105,7 +107,7 @@ func (d door) send(ctx context.Context, q request) answer {
 	a := t.await(ctx, func(wait int) {
 		w.judgeSend(q)
 		w.tally.Requests++
-		f := w.fate(d.p.r)
+		f := w.fate(d.p.r, q)
 		if f.arrives {
 			w.after(f.after, func() {
 				a := w.apply(q, op)
@@ -159,7 +161,7 @@ func (w *world) apply(q request, op *Operation) answer {
 	}
 	w.accept(r, q)
 	if op != nil {
-		op.Token = r.n
+		op.Token = token(r.now.version)
 		op.Epoch, op.Term = r.now.rec.Epoch, r.now.rec.Term
 		if r.name == documentName {
 			op.Epoch, op.Term = r.now.fence.Epoch, r.now.fence.Term

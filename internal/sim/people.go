@@ -9,6 +9,7 @@ import (
 
 // write is a write of somebody who is no replica: unconditional.
 func (w *world) write(r *register, o object) {
+	o.byHand = true
 	r.put(w.now, o)
 	w.wrote(r)
 }

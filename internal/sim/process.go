@@ -2,9 +2,11 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/sf2loki/sf2loki-ha/cas"
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
 	"github.com/sf2loki/sf2loki-ha/coordinator"
 )
@@ -102,6 +104,9 @@ func (p *process) observe(e coordinator.Event) {
 	if e.Kind == coordinator.Lost {
 		p.judgeLoss(e)
 	}
+	if errors.Is(e.Err, cas.Corrupt) {
+		w.complaints++
+	}
 	if !w.logging || e.Kind == coordinator.Requested || e.Kind == coordinator.Renewed {
 		return
 	}
@@ -165,6 +170,9 @@ func (p *process) make(c *coordinator.Call) {
 		t.timeout = c.Timeout
 	}
 	p.call = t
+	if c.Op == "replace" {
+		p.r.spring()
+	}
 	p.spawn(t, func() {
 		in := c.Do(context.Background())
 		if t.dead {
@@ -177,6 +185,10 @@ func (p *process) make(c *coordinator.Call) {
 				p.answered = nil
 			})
 		})
+		if w := p.r.w; w.trouble > 0 && w.oneIn(16) {
+			// Whatever it is that delivers answers, it does so twice.
+			w.after(w.upTo(time.Second), func() { p.deliver(func() { p.step(in) }) })
+		}
 	})
 }
 
@@ -189,6 +201,9 @@ func (p *process) exit() {
 	p.dead = true
 	p.end()
 	r.p = nil
+	if r.next != nil {
+		w.after(0, r.next)
+	}
 	w.after(w.upTo(10*time.Second), r.boot)
 }
 

@@ -20,6 +20,10 @@ type replica struct {
 	boots  int
 	p      *process // nil: none runs
 
+	retired bool   // another one has taken its place: it starts no more
+	next    func() // once its process has ended, if not nil
+	trap    bool   // its next renewal meets a freeze
+
 	cutUntil int64 // its requests do not get through until then
 	oneWay   bool  // only the answers do not
 }
@@ -47,7 +51,7 @@ func (r *replica) after(d time.Duration, do func()) {
 
 // boot starts a process unless one runs.
 func (r *replica) boot() {
-	if r.p != nil {
+	if r.p != nil || r.retired {
 		return
 	}
 	r.boots++
@@ -70,6 +74,9 @@ func (r *replica) kill(all bool) {
 	p.dead = true
 	r.p = nil
 	p.end()
+	if r.next != nil {
+		r.w.after(0, r.next)
+	}
 	if p.work != nil && p.work.guard != nil {
 		// Outside the claim: its guard stands still, and nobody else is left.
 		p.work.guard.outside = p.work.guard.outside || r.w.now < p.work.guard.frozenUntil

@@ -20,17 +20,18 @@ type world struct {
 	bucket   bucket
 	running  *task // the coroutine that runs now, or nil
 	idle     []*routine
-	calm     bool  // the faults have stopped
-	ambush   bool  // the operator waits for the next acquisition
-	outage   int64 // the bucket answers nobody until then
+	calm     bool // the faults have stopped
+	ambush   bool // the operator waits for the next acquisition
+	outage   outage
 
-	terms     map[string]*lineage // by term id
-	document  sealing
-	refusals  int // seals that were refused
-	handovers int
-	steps     int
-	still     int // events since time last passed
-	tally     Tally
+	terms      map[string]*lineage // by term id
+	document   sealing
+	refusals   int // seals that were refused
+	handovers  int
+	complaints int // of a damaged object, by processes
+	steps      int
+	still      int // events since time last passed
+	tally      Tally
 
 	logging bool
 	lines   []string
