@@ -19,6 +19,7 @@ type child struct {
 	alive       bool
 	dying       bool
 	draining    bool
+	stubborn    bool // it does not end by itself
 	frozenUntil int64
 	thawed      int64 // end of the last freeze of the whole replica
 	own         *process
@@ -194,7 +195,11 @@ func (c *child) drain() {
 			c.exit()
 		}
 	}
-	switch w.rng.IntN(5) {
+	how := w.rng.IntN(5)
+	if c.stubborn {
+		how = 0
+	}
+	switch how {
 	case 0:
 	case 1:
 		w.after(w.upTo(8*time.Second), end)

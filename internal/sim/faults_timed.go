@@ -48,6 +48,9 @@ func (w *world) deploy() {
 		w.replicas = append(w.replicas, r)
 		begin := w.now + int64(w.upTo(10*time.Second))
 		w.at(begin, func() {
+			if w.calm {
+				return
+			}
 			old.retired = true
 			if surge || old.p == nil {
 				r.boot()
@@ -55,7 +58,7 @@ func (w *world) deploy() {
 				old.next = r.boot
 			}
 			w.after(w.upTo(3*time.Second), func() {
-				if old.p != nil {
+				if old.p != nil && !w.calm {
 					old.p.stop()
 				}
 			})

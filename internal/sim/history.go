@@ -115,7 +115,7 @@ func (w *world) leader() *replica {
 	return nil
 }
 
-// recover is I5, and that a leader without faults stays.
+// recover is I5.
 func (w *world) recover() {
 	var led *replica
 	for tries := 0; led == nil && w.broken == ""; tries++ {
@@ -130,12 +130,7 @@ func (w *world) recover() {
 	if led == nil || led.p.stopBy != 0 || w.people && w.rolling {
 		return // a new revision may still ask for its turn
 	}
-	p, term := led.p, led.p.m.State().Term
-	w.run(w.now + 2*int64(led.cfg.TTL))
-	if p.stopBy == 0 && !w.terms[term].touched && !p.replayed {
-		is := p.m.State()
-		w.require(led.p == p && is.Phase == "leading" && is.Term == term, "I7: the leader %s did not stay although nothing is wrong", led.name)
-	}
+	w.epilogue(led)
 }
 
 // bound is how long a leader may be missing: ttl + poll + a few round trips of

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"time"
 
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
@@ -25,7 +26,8 @@ func (w *world) judgeSend(q request) {
 	if k.writes++; k.writes > 1 && p.r.cfg.MinWriteInterval > 0 {
 		w.require(now.Sub(k.lastWrite) >= p.r.cfg.MinWriteInterval, "two writes within %v", now.Sub(k.lastWrite))
 	}
-	k.lastWrite = now
+	p.judgeHolder(t, rec, now)
+	k.lastWrite, k.renewed = now, false
 	l := w.terms[rec.Term]
 	if l == nil {
 		l = &lineage{g: p.r.g, id: rec.Term, epoch: rec.Epoch, replica: p.r, sent: map[string]coordinator.Instant{}}
@@ -43,10 +45,46 @@ func (w *world) judgeSend(q request) {
 	}
 }
 
+// judgeHolder judges a write of a lease by who holds it.
+func (p *process) judgeHolder(t *task, rec coordinator.Record, now coordinator.Instant) {
+	w, k, is := p.r.w, &p.k, p.m.State()
+	if t.phase == "standby" {
+		return
+	}
+	switch {
+	case rec.State == coordinator.Released:
+		w.require(t.phase == "releasing", "a tombstone is written while %s", t.phase)
+	case t.phase == "leading":
+		w.require(!k.renewed || now.Sub(k.lastWrite) >= p.r.cfg.RenewInterval, "renews again after %v", now.Sub(k.lastWrite))
+		w.require(!rec.Stopping, "a leader says that it stops")
+	default:
+		// A term that was told to end is renewed only while its work drains because
+		// somebody asked for that, and says so.
+		w.require(t.phase == "draining" && errors.Is(p.work.cause(), coordinator.ErrStopping) && !is.Lost && now < is.KillAt,
+			"a term that is over is renewed while %s", t.phase)
+		w.require(rec.Stopping, "a leader that stops does not say so")
+	}
+	if rec.Term != is.Term {
+		return
+	}
+	if k.failedOf == rec.Term && k.failed > 0 {
+		w.require(rec.Work.Failures >= k.failed && rec.Work.Incarnations[len(rec.Work.Incarnations)-1] == p.m.Incarnation(),
+			"the record says nothing of %d failures of the work", k.failed)
+	}
+	w.require(k.saidOf != rec.Term || rec.Obeyed == k.said, "%q was obeyed, the record says %q", k.said, rec.Obeyed)
+}
+
 // judgeClaim is rules 1, 10 and 11, and what people ask for.
 func (p *process) judgeClaim(claim coordinator.Record, now coordinator.Instant) {
 	w, k := p.r.w, &p.k
 	p.judgeAsked(now)
+	// Rule 12: a replica whose work failed leaves the lease to others, but not
+	// longer than a tombstone stands for one ttl.
+	if out := k.stayOut; k.lease.exists && k.lease.corrupt == nil && k.lease.rec.State == coordinator.Released {
+		w.require(now >= min(out, k.since.Add(p.r.cfg.TTL)), "claims with %v of its stay-out left", out.Sub(now))
+	} else {
+		w.require(now >= out, "claims with %v of its stay-out left", out.Sub(now))
+	}
 	w.require(claim.Epoch > k.epoch, "I2: claims epoch %d, has seen %d", claim.Epoch, k.epoch)
 	fence := checkpoint.Fence{}
 	if w.fenced {

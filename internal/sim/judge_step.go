@@ -16,7 +16,7 @@ type situation struct {
 }
 
 // before learns what the input tells, and remembers where the election stood.
-func (p *process) before(coordinator.Input) situation {
+func (p *process) before() situation {
 	was := situation{state: p.m.State()}
 	// An answer to a request that was given up is not taken.
 	if t := p.answered; t != nil && t.id == was.state.Call {
@@ -27,7 +27,7 @@ func (p *process) before(coordinator.Input) situation {
 }
 
 // after judges one step of an election by the rules.
-func (p *process) after(was situation, in coordinator.Input, s coordinator.Step) {
+func (p *process) after(was situation, s coordinator.Step) {
 	w, k, is, now := p.r.w, &p.k, p.m.State(), p.r.Now()
 	if t := p.call; t != nil && t.id == was.state.Call && was.taken == nil && is.Call != t.id && t.write != nil {
 		k.doubts[t.write.on] = true // given up
@@ -53,7 +53,26 @@ func (p *process) after(was situation, in coordinator.Input, s coordinator.Step)
 	if p.work != nil && was.state.Phase == "leading" && is.Phase == "draining" {
 		p.judgeObeyed()
 	}
-	p.judgeCalm(in, s)
+	p.judgeCalm(s)
+}
+
+// judgeTold judges what the work of a term was told by a step: at once that it
+// has to end, and every instant.
+func (p *process) judgeTold(was situation) {
+	w, work, is := p.r.w, p.work, p.m.State()
+	if work == nil || work.gone || is.Term != work.term.ID() {
+		return
+	}
+	cause := work.cause()
+	w.require((cause != nil) == (is.Phase != "leading"), "%s, and its work was told %v", is.Phase, cause)
+	w.require(work.term.KillAt() == is.KillAt || is.Lost && work.term.KillAt() < is.KillAt, "the work was told to be gone %v after the instant of its term", work.term.KillAt().Sub(is.KillAt))
+	// A requested stop has a limit, which no renewal and no second request moves.
+	if was.state.Phase == "leading" && is.Phase == "draining" {
+		p.k.drained = p.r.Now().Add(p.r.cfg.Budget().Drain)
+	}
+	if is.Phase == "draining" {
+		w.require(is.KillAt <= p.k.drained, "the work may drain %v longer than its limit", is.KillAt.Sub(p.k.drained))
+	}
 }
 
 // lifetime is how long a write that landed lets its holder act, by its clock.
@@ -62,7 +81,7 @@ func lifetime(c coordinator.Config) time.Duration {
 }
 
 // judgeCalm finds busy loops, floods and elections that sleep for ever.
-func (p *process) judgeCalm(in coordinator.Input, s coordinator.Step) {
+func (p *process) judgeCalm(s coordinator.Step) {
 	w, k, now := p.r.w, &p.k, p.r.Now()
 	k.idle++
 	if s.Wake > now || s.Call != nil || s.Start != nil || p.answered != nil {
@@ -106,9 +125,11 @@ func (p *process) judgeObeyed() {
 		mine = mine || target.Incarnation == p.m.Incarnation()
 		w.require(mine, "obeyed %s, which is about %+v", id, target)
 		w.require(!k.obeyed[part+id], "obeyed %s again", id)
-		k.obeyed[part+id] = true
+		k.obeyed[part+id], k.said, k.saidOf = true, id, t.ID()
 	}
 	switch text := cause.Error(); {
+	case strings.Contains(text, "hold: "):
+		k.said, k.saidOf = k.request.Hold.ID, p.work.term.ID()
 	case strings.Contains(text, "step-down: "):
 		asked("step-down ", k.request.StepDown.ID, k.request.StepDown.Target)
 	case strings.Contains(text, "handover to"):

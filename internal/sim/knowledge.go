@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,7 +34,20 @@ type knowledge struct {
 	holdOf  cas.Version // the request document that was read last
 	holdEnd coordinator.Instant
 	obeyed  map[string]bool
+	// said is the request that was obeyed in a term, for its next record.
+	said, saidOf string
 
+	drained coordinator.Instant // the work that drains has to be gone by then
+	// failed are the failures of the work of a term that the election was told of.
+	failed   int
+	failedOf string
+	// stayOut is the end of a stay-out after failed terms in a row.
+	stayOut coordinator.Instant
+	strikes int
+	// renewed: the last write of the lease was a success.
+	renewed bool
+
+	ops       map[string]int // requests by their names
 	lastWrite coordinator.Instant
 	writes    int
 	requests  []coordinator.Instant
@@ -54,8 +69,11 @@ type leaseWrite struct {
 }
 
 func newKnowledge() knowledge {
-	return knowledge{versions: map[condition]bool{}, terms: map[string]bool{}, doubts: map[condition]bool{}, obeyed: map[string]bool{}}
+	return knowledge{versions: map[condition]bool{}, terms: map[string]bool{}, doubts: map[condition]bool{}, obeyed: map[string]bool{}, ops: map[string]int{}}
 }
+
+// made is how many requests of each name it has made.
+func (k *knowledge) made() map[string]int { return maps.Clone(k.ops) }
 
 // learn takes the answer that the election takes.
 func (p *process) learn(t *task, err error) {
@@ -82,6 +100,7 @@ func (p *process) learn(t *task, err error) {
 	}
 	switch class := cas.ClassOf(err); {
 	case class == "":
+		k.renewed = true
 		k.learnLease(object{exists: true, version: t.write.version, rec: t.write.rec}, at, p.r.w.now)
 	case !class.Definite():
 		k.doubts[t.write.on] = true
@@ -127,4 +146,24 @@ func pause(r coordinator.Record, incarnation string) time.Duration {
 		return r.Work.Backoff
 	}
 	return 0
+}
+
+// note counts a failure of the work that the election is told of.
+func (k *knowledge) note(w *work) { k.failed, k.failedOf = w.failures, w.term.ID() }
+
+// worked learns from the end of the work of a term.
+func (k *knowledge) worked(w *work, err error) {
+	if f := (*checkpoint.FencedError)(nil); errors.As(err, &f) {
+		k.epoch = max(k.epoch, f.Epoch)
+	}
+	switch {
+	case w.p.m.State().Phase != "leading", errors.Is(err, coordinator.ErrCrashLoop):
+	case err == nil:
+		k.strikes = 0
+	default:
+		if k.strikes++; w.p.r.w.now-w.began >= int64(time.Minute) {
+			k.strikes = 1
+		}
+		k.stayOut = w.p.r.Now().Add(min(time.Minute, w.p.r.cfg.TTL<<min(k.strikes, 6)))
+	}
 }

@@ -97,7 +97,17 @@ func (p *process) thawWork() {
 func (p *process) feed(in coordinator.Input) { p.deliver(func() { p.step(in) }) }
 
 // reported takes what the work says about itself.
-func (p *process) reported(in coordinator.Input) { p.r.w.after(0, func() { p.feed(in) }) }
+func (p *process) reported(in coordinator.Input) {
+	work := p.work
+	p.r.w.after(0, func() {
+		p.deliver(func() {
+			if p.work == work {
+				p.k.note(work)
+			}
+			p.step(in)
+		})
+	})
+}
 
 func (p *process) observe(e coordinator.Event) {
 	w := p.r.w
@@ -127,9 +137,10 @@ func (p *process) step(in coordinator.Input) {
 	}
 	w := p.r.w
 	w.steps++
-	before := p.before(in)
+	before := p.before()
 	s := p.m.Step(in, p.r.wallTime())
-	p.after(before, in, s)
+	p.after(before, s)
+	p.judgeTold(before)
 	// 1. The term: what the step changed, before anything else happens.
 	switch {
 	case s.Start != nil:
@@ -170,6 +181,7 @@ func (p *process) make(c *coordinator.Call) {
 		t.timeout = c.Timeout
 	}
 	p.call = t
+	p.k.ops[c.Op]++
 	if c.Op == "replace" {
 		p.r.spring()
 	}
@@ -197,6 +209,7 @@ func (p *process) make(c *coordinator.Call) {
 func (p *process) exit() {
 	w, r := p.r.w, p.r
 	w.require(p.work == nil || p.work.gone, "the process ends while its work runs")
+	w.require(p.stopBy != 0, "the process ends, and nobody asked for that")
 	w.note(r.name, "process ends")
 	p.dead = true
 	p.end()

@@ -15,9 +15,10 @@ import (
 // work is what a leader does in one term: seal the document, then keep a child
 // running under a guard. It plays the supervisor.
 type work struct {
-	p    *process
-	ctx  context.Context
-	term *coordinator.Term
+	p     *process
+	ctx   context.Context
+	term  *coordinator.Term
+	began int64
 
 	guard    *guardian // of the run under way, or nil
 	last     *child    // of the last run
@@ -36,7 +37,7 @@ type work struct {
 const sealLimit = 2
 
 func (p *process) startWork(ctx context.Context) {
-	w := &work{p: p, ctx: ctx, term: coordinator.FromContext(ctx)}
+	w := &work{p: p, ctx: ctx, term: coordinator.FromContext(ctx), began: p.r.w.now}
 	p.work = w
 	p.r.w.tally.Starts++
 	w.begin()
@@ -219,8 +220,9 @@ func (w *work) exited(itself bool) {
 	case !itself:
 		w.over(coordinator.ErrExpired)
 	default:
+		w.failures++
 		w.term.Failed()
-		if w.failures++; w.failures == 3 {
+		if w.failures == 3 {
 			w.over(coordinator.ErrCrashLoop)
 			return
 		}
@@ -248,6 +250,7 @@ func (w *work) over(err error) {
 		w.p.r.w.note(w.p.r.name, "work of epoch %d is gone (%v)", w.term.Epoch(), err)
 		w.later(func() {
 			if w.p.work == w {
+				w.p.k.worked(w, err)
 				w.p.step(w.p.m.WorkEnded(err))
 			}
 		})
