@@ -38,7 +38,7 @@ var mutants = []mutant{
 	{"two absences are one", "coordinator/candidate.go",
 		"\t\tm.seen = sighting{}\n\t\tm.forget()\n\tcase !class", "\tcase !class"},
 	{"an absence goes on over a seal that came meanwhile", "coordinator/ask.go",
-		"if news && m.seen.absent {", "if false {"},
+		"if news && m.seen.absent {", "if news && false {"},
 	{"the document is not read before a claim", "coordinator/ask.go",
 		"fence:   m.hasFence && m.fence == nil && m.now >= m.held.until,", "fence: false,"},
 	{"the epoch goes by the record alone", "coordinator/candidate.go",
