@@ -11,9 +11,13 @@
 // replayed, partitions, outages, a store that limits writes, freezes of a
 // supervisor, a guard or a whole machine, kills of each, clocks of different rate
 // and wall clocks that step, restarts, step-downs, replicas with other durations,
-// revisions or another lease on the same document, people who hold the lease, and
-// an operator who deletes, restores and damages it. Then the faults stop, and the
-// pair has to recover within the bound that is published.
+// revisions or another lease on the same document, people who hold the lease, an
+// operator who deletes, restores and damages it or the document, versions that come
+// back with the bytes, permissions that are missing, deployments, and one of a newer
+// program that is rolled back. Then the faults stop, and the pair has to recover
+// within the bound that is published. A pair that has recovered rests, and makes no
+// more requests than published; then one thing happens to it, and the published
+// bounds hold without an allowance: epilogue.go.
 //
 // Every step of every process is judged, and so is everything that the bucket
 // accepts and everything the work does, by what really happened and not by what
@@ -25,7 +29,7 @@
 // A seed is one history, on every machine and every run of one build: there are
 // no threads, and all randomness comes from the seed. A seed does not survive a
 // change of this package; what a seed has found is kept as a test of its own in
-// the package that was wrong, and its seed in seeds_test.go as long as it lasts.
+// the package that was wrong, and its seed in histories_test.go as long as it lasts.
 //
 // # What it does not guarantee
 //

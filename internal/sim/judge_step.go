@@ -96,12 +96,14 @@ func (p *process) judgeCalm(s coordinator.Step) {
 		return
 	}
 	k.requests = append(k.requests, now)
-	if n := len(k.requests); n > 45 {
-		k.requests = k.requests[n-45:]
-		w.require(now.Sub(k.requests[0]) > 5*time.Second, "flood: 45 requests within %v", now.Sub(k.requests[0]))
+	// A leader that is refused asks again after a sixth of a call at the earliest.
+	most := max(15, int(6*time.Second/p.r.cfg.CallTimeout)+1)
+	if n := len(k.requests); n > 3*most {
+		k.requests = k.requests[n-3*most:]
+		w.require(now.Sub(k.requests[0]) > 5*time.Second, "flood: %d requests within %v", 3*most, now.Sub(k.requests[0]))
 	}
-	if n := len(k.requests); n > 14 {
-		w.require(now.Sub(k.requests[n-15]) > time.Second, "flood: 15 requests within %v", now.Sub(k.requests[n-15]))
+	if n := len(k.requests); n > most-1 {
+		w.require(now.Sub(k.requests[n-most]) > time.Second, "flood: %d requests within %v", most, now.Sub(k.requests[n-most]))
 	}
 }
 

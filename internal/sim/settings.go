@@ -46,7 +46,7 @@ func (g *group) requests() string { return g.lease + coordinator.RequestSuffix }
 func newWorld(seed uint64, logging bool) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 11)), logging: logging, terms: map[string]*lineage{}}
 	w.bucket = bucket{registers: map[string]*register{}, digests: w.oneIn(2)}
-	w.fenced, w.socket = w.oneIn(4) == false, w.oneIn(2)
+	w.fenced, w.socket = !w.oneIn(4), w.oneIn(2)
 	w.people, w.rolling = w.oneIn(2), w.oneIn(3)
 	w.limited, w.skewed = w.oneIn(5), w.oneIn(3)
 	w.trouble = []float64{0, 0.05, 0.2, 0.5}[w.rng.IntN(4)]
