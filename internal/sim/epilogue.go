@@ -16,7 +16,7 @@ func (w *world) epilogue(led *replica) {
 	if w.broken != "" || led.p == nil || led.p.m.State().Phase != "leading" {
 		return
 	}
-	switch w.rng.IntN(5) {
+	switch w.rng.IntN(6) {
 	case 0:
 		w.askAtRest(led)
 	case 1:
@@ -25,6 +25,8 @@ func (w *world) epilogue(led *replica) {
 		w.breakAtRest(led)
 	case 3:
 		w.crashAtRest(led)
+	case 4:
+		w.failAtRest(led)
 	}
 }
 
@@ -217,4 +219,29 @@ func (w *world) crashAtRest(led *replica) {
 	})
 	took := time.Duration(w.now - written)
 	w.require(took <= limit+5*time.Millisecond, "a failover takes %v, want at most %v", took, limit)
+}
+
+// failAtRest lets the guard of the only replica die: it leaves its tombstone to
+// others for one ttl (rule 12), and not longer.
+func (w *world) failAtRest(led *replica) {
+	p, work, rec := led.p, led.p.work, w.bucket.open(led.g.lease).now.rec
+	if pause(rec, p.m.Incarnation()) > 0 || rec.Epoch < p.k.epoch {
+		return // it waits for something else
+	}
+	for _, r := range w.replicas {
+		if r != led {
+			r.kill(true)
+			r.retired = true
+		}
+	}
+	epoch := p.m.State().Epoch
+	work.guard.murdered()
+	if !w.until(3*time.Second, func() bool { return w.bucket.open(led.g.lease).now.rec.State == coordinator.Released }) {
+		w.fail("nothing is released 3s after the guard died")
+		return
+	}
+	// Its own pause and jitter on top, and another look if it was early for both.
+	c := led.cfg
+	limit := time.Duration(float64(c.TTL+4*c.PollInterval)/led.rate) + 4*coordinator.RoundTrip + c.MinWriteInterval
+	w.require(w.until(limit, func() bool { return led.g.epochs > epoch }), "nobody leads %v after a tombstone that nobody else can claim", limit)
 }

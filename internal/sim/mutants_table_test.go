@@ -55,8 +55,6 @@ var mutants = []mutant{
 		"s.lease.Record.MinVersion > RecordVersion {\n\t\treturn boottime.Never", "false {\n\t\treturn boottime.Never"},
 	{"a rolled-back deployment is leaderless for ever", "coordinator/candidate.go",
 		"s.lease.Record.MinVersion > RecordVersion {\n\t\treturn boottime.Never", "s.lease.Record.Version > RecordVersion {\n\t\treturn boottime.Never"},
-	{"the epoch that refused a seal is forgotten", "coordinator/leader.go",
-		"\tm.epochMax = max(m.epochMax, min(floor, MaxEpoch))\n", ""},
 	{"a replica whose work fails comes back at once", "coordinator/leader.go",
 		"m.outUntil = m.now.Add(min(maxStayOut, m.cfg.TTL<<min(m.strikes, 6)))", ""},
 	{"a stay-out lasts although nobody else claims", "coordinator/candidate.go",

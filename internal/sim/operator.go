@@ -26,7 +26,8 @@ func (w *world) meddle() {
 		o, what = object{exists: true, data: []byte(data)}, "overwrites it with a record of sf2loki's file lease"
 	default:
 		if rec := r.now.rec; r.now.exists && r.now.corrupt == nil {
-			rec.Lease, rec.State = "sim://elsewhere", coordinator.Released
+			rec.Lease, rec.State, rec.Incarnation, rec.Epoch = "sim://elsewhere", coordinator.Released, "elsewhere", rec.Epoch+w.rng.Int64N(3)
+			rec.Term, rec.WriteID = fmt.Sprint("elsewhere.", r.n), fmt.Sprint("elsewhere.", r.n)
 			data, _ := rec.Marshal()
 			o, what = object{exists: true, data: data}, "copies what another lease has released there"
 		}
