@@ -49,7 +49,7 @@ func newProcess(r *replica, name string) *process {
 	if w.people {
 		opts = append(opts, coordinator.WithRequests(coordinator.RequestsFrom(door{p, r.g.requests()})))
 	}
-	m, err := coordinator.NewMachine(coordinator.FromRegister(door{p, r.g.lease}), r.cfg, p.reported, opts...)
+	m, err := coordinator.NewMachine(newLeaseStore(door{p, r.g.lease}), r.cfg, p.reported, opts...)
 	if err != nil {
 		panic(err) // a profile that is not valid
 	}
