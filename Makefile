@@ -11,7 +11,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: help build demo test lint unit tools nightly sim footprint bench-checkpoints bench-failover clean
+.PHONY: help build demo test lint unit tools nightly model model-deep sim footprint bench-checkpoints bench-failover clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-17s %s\n", $$1, $$2}'
@@ -67,8 +67,15 @@ nightly: test ## what does not fit into CI
 	@$(BIN)/sf2loki-ha --version
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/demo ./e2e/cmd/demo
 	@$(BIN)/demo -binary $(BIN)/sf2loki-ha -rounds 20
+	@$(MAKE) --no-print-directory model model-deep
 	@echo "two pairs behind a faulty network for 10 minutes, side by side"
 	@CHAOS=10m $(GO) test -race -count=1 -timeout 30m -v -run BehindAFaultyNetwork ./e2e
+
+model: ## the Spin models, exhaustively, and their mutants (needs spin and gcc)
+	@$(GO) run ./internal/ci/model
+
+model-deep: ## the same models with wider bounds, up to 7 GB of memory
+	@$(GO) run ./internal/ci/model -deep
 
 footprint: build ## what each dependency costs in size and memory
 	@$(GO) run ./internal/ci/footprint
