@@ -39,22 +39,24 @@ end:	do
 	/* A candidate claims. With a document its fence is read in the attempt. */
 #ifdef DOC
 	:: d_step { up(r) && ph[r] == STANDBY && op[r] == IDLE && sighted(r) && (stood(r, 0) || tombstone(r) && untried(r)) ->
-		op[r] = FENCE; opVal[r] = docEpoch; printf("replica %d: reads the fence, epoch %d\n", called(r), docEpoch);
-#ifdef MIXED
-		if :: docEpoch > 0 && ttlOf(docBy) == TTL -> sawLong[r] = true :: else fi;
-#endif
-		moved() }
+		printf("replica %d: reads the fence, epoch %d\n", called(r), docEpoch);
+		op[r] = FENCE; opVal[r] = docEpoch; fence(r); moved() }
 	:: d_step { up(r) && op[r] == FENCE ->
-		k = opVal[r]; op[r] = IDLE; opVal[r] = 0;
+		k = opVal[r]; op[r] = IDLE; opVal[r] = 0; informed(r);
 		if
-		:: (stood(r, k) || trusted(r, k)) && sighted(r) -> claim(r, k)
+		:: sighted(r) && (stood(r, k) || trusted(r, k)) -> claim(r, k)
 		:: else ->
-			if :: k > epoch[ver[r]] -> witness(TOMBSTONE_DISTRUSTED) :: else fi;
+			if :: tombstone(r) && k > epoch[ver[r]] -> witness(TOMBSTONE_DISTRUSTED) :: else fi;
 #ifdef LIVE
 			tried[r] = true
 #endif
 		fi;
 		k = 0; moved() }
+#ifdef TELLS
+	/* It also reads it now and then, and once it sees absence. */
+	:: d_step { up(r) && ph[r] == STANDBY && op[r] == IDLE && ver[r] != UNKNOWN && doubts[r] == 0 && rehearses(r) ->
+		printf("replica %d: reads the fence ahead, epoch %d\n", called(r), docEpoch); fence(r); informed(r); tidy(); moved() }
+#endif
 #else
 	:: d_step { up(r) && ph[r] == STANDBY && op[r] == IDLE && sighted(r) && (stood(r, 0) || trusted(r, 0)) -> claim(r, 0); moved() }
 #ifdef LIVE
@@ -127,11 +129,11 @@ end:	do
 
 #if DELETES > 0
 	:: d_step { deletes > 0 && store != ABSENT && mayDelete && !CALM ->
-		printf("operator: deletes the lease\n"); deletes--; store = ABSENT; touched = true;
+		printf("operator: deletes the lease\n"); deletes--; touched = true;
 		for (i : 0 .. N-1) {
-			if :: ph[i] == STANDBY && ver[i] == ABSENT -> blind[i] = true :: else fi
+			if :: ph[i] == STANDBY && ver[i] == ABSENT && untold(i) -> blind[i] = true :: else fi
 		}
-		tidy() }
+		i = 0; store = ABSENT; tidy() }
 #endif
 #if RESTORES > 0
 	:: d_step { restores > 0 && tomb[1] > 0 && mayRestore && !CALM -> restore(1) }

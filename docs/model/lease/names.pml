@@ -23,6 +23,9 @@ c_code {
 #ifdef DOC
 		k = k * 2 + now.sealed[r];
 #endif
+#ifdef TELLS
+		k = k * 2 + now.known[r];
+#endif
 		k = k * 8 + now.op[r];
 		k = k * 4 + (v == now.store ? 0 : v == UNKNOWN ? 1 : v == ABSENT ? 2 : 3);
 		k = k * 8 + now.age[r];
@@ -54,9 +57,12 @@ c_code {
 		each(i) to[from[i]] = i;
 #define move(a) { each(i) t[i] = a[from[i]]; each(i) a[i] = t[i]; }
 		move(name) move(now.ph) move(now.ver) move(now.age) move(now.acting) move(now.quest) move(now.doubts)
-		move(now.doubtAbsent) move(now.op) move(now.opVal) move(now.epMax) move(now.heldBy) move(now.inc) move(now.blind)
+		move(now.doubtAbsent) move(now.op) move(now.opVal) move(now.epMax) move(now.held) move(now.heldBy) move(now.inc) move(now.blind)
 #ifdef LIVE
 		move(now.polled) move(now.tried)
+#ifdef TELLS
+		move(now.looked)
+#endif
 		if (now.down != NOBODY) now.down = to[now.down];
 #endif
 #ifdef SLOWREAD
@@ -67,6 +73,9 @@ c_code {
 #endif
 #ifdef DOC
 		move(now.sealed)
+#endif
+#ifdef TELLS
+		move(now.known) move(now.news)
 #endif
 #undef move
 #define rename(who) if ((who) < FORMERLY) (who) = (who) / N * N + to[(who) % N];

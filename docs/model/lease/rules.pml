@@ -45,7 +45,22 @@
 #define trusted(r, f) tombstone(r)
 #else
 #define trusted(r, f) (tombstone(r) && epoch[ver[r]] >= epMax[r] \
-	&& (f > 0 -> (heldBy[r] == NOBODY || heldBy[r] == owner[ver[r]]) && epoch[ver[r]] >= f : heldBy[r] == owner[ver[r]]))
+	&& (f > 0 -> (held[r] != epoch[ver[r]] || heldBy[r] == owner[ver[r]]) && epoch[ver[r]] >= f \
+		: held[r] == epoch[ver[r]] && heldBy[r] == owner[ver[r]]))
+#endif
+
+/* The document's fence is of the term in the lease. */
+#ifdef DOC
+#define isSealed (docEpoch == epoch[store] && docBy == owner[store])
+#else
+#define isSealed false
+#endif
+
+/* A second absence shows, unless no seal is new by the time of the attempt. */
+#ifdef TELLS
+#define untold(r) (kind[store] != RELEASE && (!isSealed || op[r] == FENCE && !news[r]))
+#else
+#define untold(r) true
 #endif
 
 /* What is claimed was seen, and is not two absences that look like one. */
@@ -62,7 +77,7 @@
 #ifdef LIMIT_UNSEALED
 #define mayRestore true
 #else
-#define mayRestore (store == ABSENT || kind[store] == RELEASE || docEpoch == epoch[store] && docBy == owner[store])
+#define mayRestore (store == ABSENT || kind[store] == RELEASE || isSealed)
 #endif
 #ifdef MIXED
 #define mayDelete mayRestore
@@ -87,8 +102,14 @@
 #define ask(r)     polled[r] = calm
 #define again(r)   polled[r] = false
 #define untried(r) !tried[r]
+#define rehearses(r) (calm -> looks(r) : !known[r])
+#ifdef TELLS
+#define looks(r)   (ver[r] == ABSENT && !looked[r])
+#else
+#define looks(r)   false
+#endif
 #define busy(r) (up(r) && (op[r] != IDLE \
-	|| ph[r] == STANDBY && (!polled[r] || stood(r, 0) || tombstone(r) && untried(r)) \
+	|| ph[r] == STANDBY && (!polled[r] || stood(r, 0) || tombstone(r) && untried(r) || looks(r)) \
 	|| ph[r] == LEADING && (age[r] >= stopAt(r) || !acting[r] || age[r] > 0 && !polled[r]) \
 	|| ph[r] == RELEASING && !polled[r]))
 #define follows(r) (!up(r) || ph[r] == STANDBY)
@@ -108,4 +129,5 @@
 #define ask(r)     skip
 #define again(r)   skip
 #define untried(r) true
+#define rehearses(r) !known[r]
 #endif

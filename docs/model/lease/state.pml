@@ -32,6 +32,11 @@
 #define SLOWREAD
 #endif
 
+/* A seal can tell two absences apart, if there are two. */
+#if defined(DOC) && DELETES > 0
+#define TELLS
+#endif
+
 #if defined(LIVE) && TTL < 3
 #error "a renewal needs a tick between the landing and the stop instant"
 #endif
@@ -89,7 +94,7 @@ bool doubtAbsent[N];		/* that condition was absence */
 byte op[N];			/* the one request in flight */
 byte opVal[N];			/* what it brought, or the id of the write */
 byte epMax[N];			/* the highest epoch that this process saw */
-byte heldBy[N];			/* whose held record of that epoch it saw */
+byte held[N], heldBy[N];	/* the held record with the highest epoch that it saw */
 byte inc[N];			/* restarts */
 #ifdef MIXED
 bool sawLong[N];		/* it knows of the longer of the two ttls */
@@ -103,6 +108,10 @@ byte latest[N];			/* ticks since the last write was sent */
 #ifdef DOC
 bool sealed[N];			/* the document is; the work has not started */
 #endif
+#ifdef TELLS
+bool known[N];			/* the fence that it read last is the document's */
+bool news[N];			/* the fence in its hand is a seal that it did not know of */
+#endif
 #ifdef DRIFT
 byte steady;			/* ticks for which no clock may lose one */
 #endif
@@ -112,7 +121,7 @@ byte crashes = CRASHES, deletes = DELETES, restores = RESTORES;
 /* Only for judging. */
 byte highest;			/* the highest epoch that landed */
 bool touched;			/* an operator wrote the object */
-bool blind[N];			/* what it takes for one absence is two */
+bool blind[N];			/* it takes two absences for one, and no seal tells */
 #if RESTORES > 0
 byte tomb[EPOCHS+3];		/* who released that epoch, plus 1 */
 #endif
@@ -122,6 +131,9 @@ bool calm;			/* faults have stopped */
 byte calmTicks;
 byte moves;			/* steps since the last tick */
 bool polled[N];			/* its request of this tick was sent */
+#ifdef TELLS
+bool looked[N];			/* it has read the fence since it saw absence */
+#endif
 bool tried[N];			/* this tombstone was tried at once */
 byte down = NOBODY;		/* a replica that does not come back */
 #endif
@@ -148,3 +160,4 @@ byte i, j, k;			/* scratch; 0 between steps */
 #define LAST_EPOCH_ACTS          8
 #define TOMBSTONE_DISTRUSTED     9
 #define SEAL_REFUSED            10
+#define ABSENCE_COUNTS_ANEW     11

@@ -46,8 +46,11 @@ inline arrive(id) {
 
 inline learn(r, id) {
 	if
-	:: epoch[id] > epMax[r] -> epMax[r] = epoch[id]; heldBy[r] = (kind[id] == RELEASE -> NOBODY : owner[id])
-	:: epoch[id] == epMax[r] && kind[id] != RELEASE -> heldBy[r] = owner[id]
+	:: epoch[id] > epMax[r] -> epMax[r] = epoch[id]
+	:: else
+	fi;
+	if
+	:: kind[id] != RELEASE && epoch[id] >= held[r] -> held[r] = epoch[id]; heldBy[r] = owner[id]
 	:: else
 	fi;
 #ifdef MIXED
@@ -69,7 +72,10 @@ inline see(r, id) {
 #ifdef LIVE
 		tried[r] = false;
 #endif
-		ver[r] = id; blind[r] = false
+		ver[r] = id; blind[r] = false;
+#if defined(LIVE) && defined(TELLS)
+		looked[r] = false
+#endif
 	:: else
 #ifdef MUT_EVERY_READ_RESTARTS
 		age[r] = 0
@@ -152,8 +158,10 @@ inline unanswered(r) {
 	:: net[opVal[r]] == FLYING && j >= LATE		/* beyond the bound */
 	:: else ->
 		printf("replica %d: gives up a write\n", called(r));
+#ifndef MUT_NO_ANSWER_IS_A_REFUSAL
 		doubt[opVal[r]] = (net[opVal[r]] != REFUSED);
 		if :: doubts[r] < 2 -> doubts[r]++ :: else fi;
+#endif
 		doubtAbsent[r] = (ph[r] == STANDBY && ver[r] == ABSENT);
 		quest[r] = (ph[r] != STANDBY && doubts[r] > 1);
 		op[r] = IDLE; opVal[r] = 0
@@ -248,12 +256,54 @@ inline begin(r) {
 inline seal(r) {
 	if
 	:: docEpoch < epoch[ver[r]] || docEpoch == epoch[ver[r]] && docBy == me(r) ->
-		docEpoch = epoch[ver[r]]; docBy = me(r); sealed[r] = true
+		if
+		:: docEpoch != epoch[ver[r]] || docBy != me(r) ->
+			docEpoch = epoch[ver[r]]; docBy = me(r);
+#ifdef TELLS
+			for (i : 0 .. N-1) { known[i] = false }
+			i = 0
+#endif
+		:: else
+		fi;
+		sealed[r] = true
 	:: else ->
 		witness(SEAL_REFUSED);
-		if :: docEpoch > epMax[r] -> epMax[r] = docEpoch; heldBy[r] = NOBODY :: else fi;
+		if :: docEpoch > epMax[r] -> epMax[r] = docEpoch :: else fi;
 		quit(r)
 	fi
+}
+
+/* fence reads the document's fence for r. */
+inline fence(r) {
+#ifdef MIXED
+	if :: docEpoch > 0 && ttlOf(docBy) == TTL -> sawLong[r] = true :: else fi;
+#endif
+#ifdef TELLS
+	news[r] = (docEpoch > 0 && !known[r] && !(docEpoch == held[r] && docBy == heldBy[r]));
+	known[r] = true;
+#ifdef LIVE
+	looked[r] = true;
+#endif
+#endif
+	skip
+}
+
+/*
+ * informed: a seal that is new is of somebody who acquired since the fence was
+ * read before. So absence counts from the next read that shows it.
+ */
+inline informed(r) {
+#ifdef TELLS
+	if
+#ifndef MUT_ABSENCE_KEEPS_COUNTING
+	:: news[r] && ver[r] == ABSENT -> witness(ABSENCE_COUNTS_ANEW); ver[r] = UNKNOWN; age[r] = 0; blind[r] = false; again(r)
+#endif
+	:: else
+	fi;
+	news[r] = false
+#else
+	skip
+#endif
 }
 
 /* claim one above everything that is known. f is the fence's epoch. */
@@ -277,7 +327,13 @@ inline die(r) {
 	sealed[r] = false;
 #endif
 	acting[r] = false; ph[r] = STANDBY; ver[r] = UNKNOWN; age[r] = 0;
-	op[r] = IDLE; opVal[r] = 0; epMax[r] = 0; heldBy[r] = NOBODY; blind[r] = false;
+	op[r] = IDLE; opVal[r] = 0; epMax[r] = 0; held[r] = 0; heldBy[r] = NOBODY; blind[r] = false;
+#ifdef TELLS
+	known[r] = false; news[r] = false;
+#ifdef LIVE
+	looked[r] = false;
+#endif
+#endif
 #ifdef MIXED
 	sawLong[r] = false;
 #endif

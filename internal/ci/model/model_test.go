@@ -105,6 +105,45 @@ func TestTheTablesOfTheModelsShowTheChecks(t *testing.T) {
 	}
 }
 
+// Who is named as showing what a model leaves out exists.
+func TestWhatTheModelsPointToExists(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(models, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(models, "..", "..")
+	var code strings.Builder
+	for _, dir := range []string{"coordinator", "checkpoint", "internal/guard", "internal/supervise"} {
+		files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, files, err)
+		}
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code.Write(text)
+		}
+	}
+	named := switches(string(data), "`(Test[A-Z]\\w+)`")
+	if len(named) == 0 {
+		t.Error("no test is named")
+	}
+	for _, name := range named {
+		if !strings.Contains(code.String(), "func "+name+"(") {
+			t.Errorf("README.md names %s, which does not exist", name)
+		}
+	}
+	for _, path := range switches(string(data), "`((?:coordinator|checkpoint|internal|lease|fence)/[a-z0-9_/]+(?:\\.go|\\.pml)?)`") {
+		_, inRoot := os.Stat(filepath.Join(root, path))
+		_, inModels := os.Stat(filepath.Join(models, path))
+		if inRoot != nil && inModels != nil {
+			t.Errorf("README.md names %s, which does not exist", path)
+		}
+	}
+}
+
 func TestThereAreChecksOfEveryKind(t *testing.T) {
 	count := map[string]int{}
 	for _, c := range checks {

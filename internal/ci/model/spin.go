@@ -114,7 +114,7 @@ func (r *report) search(models, dir string) (string, error) {
 	// Breadth first, so that what is found is found by the shortest way. Every
 	// state is stored whole: nothing is hashed away. There is no reduction to
 	// trust, because all variables are shared.
-	if out, err := r.command(dir, "gcc", optimize, "-w", "-DBFS", "-DSAFETY", "-DNOREDUCE", "-DNOCLAIM", "-DCOLLAPSE",
+	if out, err := r.command(dir, "gcc", optimize, "-w", "-DBFS", "-DSAFETY", "-DNOREDUCE", "-DNOCLAIM",
 		"-DVECTORSZ=2048", "-DMEMLIM="+strconv.Itoa(c.memory()), "-o", "pan", "pan.c"); err != nil {
 		return "", fmt.Errorf("gcc: %w: %s", err, out)
 	}
