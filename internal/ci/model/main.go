@@ -45,7 +45,7 @@ func main() {
 		os.Exit(1)
 	}
 	start := time.Now()
-	fmt.Printf("%d checks, %d at a time\n%s\n", len(list), *jobs, heading)
+	fmt.Printf("%d checks, at most %d at a time\n%s\n", len(list), *jobs, heading)
 	reports := run(list, *models, *trace, *jobs)
 	if *markdown {
 		for _, r := range reports {
