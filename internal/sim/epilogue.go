@@ -202,6 +202,7 @@ func (w *world) crashAtRest(led *replica) {
 		return
 	}
 	r, epoch := w.bucket.open(led.g.lease), led.p.m.State().Epoch
+	w.note("platform", "kills %s at rest", led.name)
 	led.kill(true)
 	limit := time.Duration(0)
 	for i, o := range watchers {
@@ -235,6 +236,7 @@ func (w *world) failAtRest(led *replica) {
 		}
 	}
 	epoch := p.m.State().Epoch
+	w.note("platform", "leaves %s alone at rest, without a guard", led.name)
 	work.guard.murdered()
 	if !w.until(3*time.Second, func() bool { return w.bucket.open(led.g.lease).now.rec.State == coordinator.Released }) {
 		w.fail("nothing is released 3s after the guard died")

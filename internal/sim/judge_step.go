@@ -67,12 +67,34 @@ func (p *process) judgeTold(was situation) {
 	w.require((cause != nil) == (is.Phase != "leading"), "%s, and its work was told %v", is.Phase, cause)
 	w.require(work.term.KillAt() == is.KillAt || is.Lost && work.term.KillAt() < is.KillAt, "the work was told to be gone %v after the instant of its term", work.term.KillAt().Sub(is.KillAt))
 	// A requested stop has a limit, which no renewal and no second request moves.
+	k, now := &p.k, p.r.Now()
 	if was.state.Phase == "leading" && is.Phase == "draining" {
-		p.k.drained = p.r.Now().Add(p.r.cfg.Budget().Drain)
+		k.toldOf, k.toldAt = is.Term, now
 	}
-	if is.Phase == "draining" {
-		w.require(is.KillAt <= p.k.drained, "the work may drain %v longer than its limit", is.KillAt.Sub(p.k.drained))
+	if is.Phase != "draining" {
+		return
 	}
+	limit := k.toldAt.Add(p.r.cfg.Budget().Drain)
+	w.require(is.KillAt <= limit, "the work may drain %v longer than its limit", is.KillAt.Sub(limit))
+	// Work that is not gone a margin after its end is said to be late, and no other.
+	late := p.lateFrom(is)
+	w.require(now < late || k.overran == is.Term || was.state.Phase != "draining", "nobody says that the work is late by %v", now.Sub(late))
+}
+
+// lateFrom is when work that was told to end is late.
+func (p *process) lateFrom(is coordinator.MachineState) coordinator.Instant {
+	if is.Lost && p.k.toldOf == is.Term {
+		return p.k.toldAt.Add(p.r.cfg.KillMargin)
+	}
+	return is.KillAt.Add(p.r.cfg.KillMargin)
+}
+
+// judgeOverran judges the complaint that work is late.
+func (p *process) judgeOverran(e coordinator.Event) {
+	k, w := &p.k, p.r.w
+	w.require(k.overran != e.Term, "said twice that the work is late")
+	w.require(p.r.Now() >= p.lateFrom(p.m.State()), "work that is not late is called late")
+	k.overran = e.Term
 }
 
 // lifetime is how long a write that landed lets its holder act, by its clock.

@@ -37,7 +37,9 @@ type knowledge struct {
 	// said is the request that was obeyed in a term, for its next record.
 	said, saidOf string
 
-	drained coordinator.Instant // the work that drains has to be gone by then
+	// The term whose work was told to end, and when; and the one it was late in.
+	toldOf, overran string
+	toldAt          coordinator.Instant
 	// failed are the failures of the work of a term that the election was told of.
 	failed   int
 	failedOf string

@@ -114,6 +114,9 @@ func (p *process) observe(e coordinator.Event) {
 	if e.Kind == coordinator.Lost {
 		p.judgeLoss(e)
 	}
+	if e.Kind == coordinator.Overran {
+		p.judgeOverran(e)
+	}
 	if errors.Is(e.Err, cas.Corrupt) {
 		w.complaints++
 	}
