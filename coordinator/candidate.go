@@ -101,7 +101,9 @@ func (m *machine) claimAt() Instant {
 	// had a chance, else a replica that stepped down would take it back.
 	others := m.others()
 	if s.tombstone() && m.quickTry != s.lease.Version {
-		at = s.since.Add(others)
+		// A store that limits writes has just taken the tombstone: sooner, it would
+		// refuse, and the next attempt come a poll later.
+		at = s.since.Add(max(others, m.cfg.MinWriteInterval))
 	}
 	// 4. A replica whose work failed stays out, but not much longer than one ttl
 	// past a tombstone that nobody claimed: others may have to wait that long.

@@ -278,3 +278,34 @@ func TestEveryAttemptToAcquireIsATermOfItsOwn(t *testing.T) {
 		b.fails(cas.Ambiguous)
 	}
 }
+
+// A loss that is noticed just after the end of a requested stop must not move the
+// kill instant forward again (I4).
+func TestALossDoesNotPutOffTheEndOfAStop(t *testing.T) {
+	b := newBench(t, Config{TTL: 15 * time.Second, RenewInterval: 5 * time.Second, PollInterval: time.Second, ShutdownGrace: time.Millisecond}, false)
+	b.leads()
+	b.step(input{kind: inStop, reason: "asked"})
+	limit := b.m.killAt()
+	b.until(doWrite, time.Second) // the announcement
+	b.now = limit.Add(3 * time.Millisecond)
+	b.fails(cas.Conflict)
+	if !b.m.lost || b.m.killAt() > limit {
+		t.Errorf("lost %v, the kill instant moved by %v", b.m.lost, b.m.killAt().Sub(limit))
+	}
+}
+
+// A store that takes one write of an object in a second has just taken the
+// tombstone: an earlier claim would be refused and come a poll later.
+func TestATombstoneOnAStoreThatLimitsWritesIsClaimedAfterItsInterval(t *testing.T) {
+	cfg := Config{TTL: 8 * time.Second, RenewInterval: 2 * time.Second, PollInterval: time.Second, MinWriteInterval: time.Second}
+	b := newBench(t, cfg, false)
+	b.tick(0)
+	b.reads(Lease{Version: "v1", Record: held(5, "x")})
+	b.until(doRead, 2*time.Second)
+	b.reads(Lease{Version: "v2", Record: released(5, "x")})
+	seen := b.now
+	b.until(doWrite, 5*time.Second)
+	if got := b.now.Sub(seen); got < time.Second || got > 1100*time.Millisecond {
+		t.Errorf("claimed after %v, want 1 s", got)
+	}
+}

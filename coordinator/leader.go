@@ -167,7 +167,11 @@ func (m *machine) killAt() Instant {
 	case m.lost:
 		// Now; or earlier, if its time was over already: an instant never moves
 		// back into the future.
-		return min(m.now, m.term.killAt)
+		at := min(m.now, m.term.killAt)
+		if m.stop != nil {
+			at = min(at, m.stop.limit)
+		}
+		return at
 	case m.stop != nil:
 		return min(m.stop.limit, m.term.killAt)
 	}

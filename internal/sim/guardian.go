@@ -19,9 +19,9 @@ type guardian struct {
 	over        bool // the tree is gone
 	frozenUntil int64
 	queue       []func()
-	// outside: supervisor and guard stood still while the child ran, which is
-	// outside of what is promised.
-	outside bool
+	// outside is until when supervisor and guard stood still while the child ran,
+	// which is outside of what is promised.
+	outside int64
 }
 
 func newGuardian(w *work) *guardian {

@@ -148,6 +148,9 @@ func (w *world) bound() time.Duration {
 		if !lease.exists || foreign || lease.rec.Epoch < k.epoch || lease.rec.Epoch < w.document.fence.Epoch {
 			own = max(own, k.ttl, w.document.fence.TTL)
 		}
+		if !lease.exists && w.document.byHand {
+			own *= 2 // a fence that nobody knows makes absence count anew
+		}
 		if foreign {
 			own = max(own, time.Minute)
 		}

@@ -10,7 +10,7 @@ const freezeGrace = 200 * time.Millisecond
 func (c *child) excused() bool {
 	w := c.g.r.w
 	switch {
-	case c.g.outside: // supervisor and guard stood still while it ran
+	case w.now < c.g.outside+int64(freezeGrace): // supervisor and guard stood still while it ran
 		return true
 	case c.thawed > 0 && w.now < c.thawed+int64(freezeGrace):
 		return true

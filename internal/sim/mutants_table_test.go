@@ -92,7 +92,7 @@ var mutants = []mutant{
 	{"a deleted lease is kept", "coordinator/leader.go",
 		"\tcase class == cas.NotFound:\n\t\tm.lose(fmt.Errorf(\"%w: the lease was deleted\", ErrLost))", "\tcase class == cas.NotFound:\n\t\tm.question = false"},
 	{"lost work has its grace", "coordinator/leader.go",
-		"\t\treturn min(m.now, m.term.killAt)", "\t\treturn m.term.killAt"},
+		"at := min(m.now, m.term.killAt)", "at := m.term.killAt"},
 	{"no margin for the kill", "coordinator/leader.go",
 		"t.killAt = t.deadline.Add(-m.cfg.KillMargin)", "t.killAt = t.deadline"},
 	{"released before the work is gone", "coordinator/leader.go",

@@ -79,7 +79,9 @@ func (r *replica) kill(all bool) {
 	}
 	if p.work != nil && p.work.guard != nil {
 		// Outside the claim: its guard stands still, and nobody else is left.
-		p.work.guard.outside = p.work.guard.outside || r.w.now < p.work.guard.frozenUntil
+		if r.w.now < p.work.guard.frozenUntil {
+			p.work.guard.outside = p.work.guard.frozenUntil
+		}
 		p.work.guard.orphaned(all)
 	}
 }
@@ -117,6 +119,6 @@ func (r *replica) freeze(what string, length time.Duration) {
 	case "supervisor and guard":
 		// Outside the claim: nobody is left who could kill in time.
 		g.freeze(until)
-		g.outside = true
+		g.outside = until
 	}
 }
