@@ -218,8 +218,9 @@ type Service struct {
 	// PlatformStopWindow is the time from SIGTERM to SIGKILL that the platform
 	// grants; draining is cut to fit into it. Default: unknown.
 	PlatformStopWindow time.Duration `key:"platform_stop_window"`
-	// RuntimeDir takes the socket of workload.checkpoint_api. It has to exist.
-	// Default: a directory of its own among the temporary files.
+	// RuntimeDir takes the socket of workload.checkpoint_api and the file of
+	// {child_config}. It has to exist. Default: for the socket a directory of its own among
+	// the temporary files, for the file /run/sf2loki-ha or the temporary files.
 	RuntimeDir string `key:"runtime_dir"`
 	// UnreadyAfterSinkFailing belongs to sf2loki; only its form is checked here.
 	// Default 15 m.
@@ -257,6 +258,10 @@ func (c *Config) IsSet(key string) bool {
 	_, ok := c.set[key]
 	return ok
 }
+
+// Document is the content of the file as it was read, with ${NAME} in it; nil
+// without a file. It is not to be changed, and never to be logged.
+func (c *Config) Document() []byte { return c.document }
 
 // defaults are sf2loki's, and for what sf2loki does not have, ours.
 func defaults() *Config {

@@ -151,6 +151,9 @@ func (r *Replica) openWork(ctx context.Context, election coordinator.Config) err
 		return &SetupError{err}
 	}
 	r.work.command = &sup
+	if err := r.openChild(election.Budget().Drain); err != nil {
+		return err
+	}
 	if cfg.Workload.CheckpointAPI {
 		return r.openSocketDir(cfg.Service.RuntimeDir)
 	}

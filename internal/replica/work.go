@@ -11,6 +11,7 @@ import (
 
 	"github.com/sf2loki/sf2loki-ha/checkpoint"
 	"github.com/sf2loki/sf2loki-ha/coordinator"
+	"github.com/sf2loki/sf2loki-ha/internal/childconfig"
 	"github.com/sf2loki/sf2loki-ha/internal/socketapi"
 	"github.com/sf2loki/sf2loki-ha/internal/supervise"
 )
@@ -30,7 +31,9 @@ type work struct {
 	afterSeal time.Duration
 	// socketDir takes the checkpoint socket; "": the command gets none.
 	socketDir string
-	log       *slog.Logger
+	// child makes the command's own configuration; nil: it gets none.
+	child *childConfig
+	log   *slog.Logger
 	// inTerm: lead has not returned. running: the command runs.
 	inTerm, running atomic.Bool
 }
@@ -47,6 +50,15 @@ func (w *work) lead(ctx context.Context, t *coordinator.Term) (err error) {
 	}
 	defer w.running.Store(false)
 	cfg, prepare := *w.command, func(ctx context.Context) error { return w.seal(ctx, t) }
+	if w.child != nil {
+		path, err := w.child.write()
+		if err != nil {
+			return err
+		}
+		defer w.child.remove(path)
+		cfg.Command = childconfig.Command(cfg.Command, path)
+		cfg.Environ = w.child.environ
+	}
 	if w.socketDir != "" && w.state != nil {
 		socket, err := socketapi.Listen(ctx, w.socketDir, t)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -49,8 +50,11 @@ type Config struct {
 	// Command is the program, looked up in PATH, and its arguments. There is no
 	// shell in between.
 	Command []string
-	// Env is added to this process's environment and to EnvEpoch and EnvTerm,
-	// as KEY=VALUE; it wins over both.
+	// Environ is what the command's environment begins with, in the form of
+	// os.Environ. nil means this process's.
+	Environ []string
+	// Env is added to Environ and to EnvEpoch and EnvTerm, as KEY=VALUE; it wins
+	// over both.
 	Env []string
 	// StopGrace is the time between SIGTERM and SIGKILL when the lease could
 	// not be renewed. Never beyond KillAt. A requested stop has until KillAt.
@@ -134,6 +138,10 @@ func (c Config) withDefaults() Config {
 
 // environment is what the command finds; of equal keys the last one counts.
 func (c Config) environment(l Lease) []string {
-	env := append(os.Environ(), EnvEpoch+"="+strconv.FormatInt(l.Epoch(), 10), EnvTerm+"="+l.ID())
+	base := c.Environ
+	if base == nil {
+		base = os.Environ()
+	}
+	env := append(slices.Clone(base), EnvEpoch+"="+strconv.FormatInt(l.Epoch(), 10), EnvTerm+"="+l.ID())
 	return append(env, c.Env...)
 }
