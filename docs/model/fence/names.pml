@@ -35,11 +35,11 @@ c_code {
 		return k;
 	}
 
-	static void rename_all(void)
+	static void sort(void)
 	{
-		unsigned char from[N], to[N], t[N], id[TERMS+1];
+		unsigned char from[N], to[N], t[N];
 		long key[N];
-		int i, j, n = 0;
+		int i, j;
 		each(i) {
 			key[i] = rank(i);
 			for (j = i; j > 0 && key[from[j-1]] > key[i]; j--)
@@ -53,16 +53,30 @@ c_code {
 		move(now.late) move(now.lateSeal) move(now.lateCall) move(now.lateEpoch) move(now.lateTerm) move(now.lateCp)
 #undef move
 		if (now.writer < N) now.writer = to[now.writer];
+	}
+
+	static void number(void)
+	{
+		unsigned char id[TERMS+1];
+		int i, n = 0;
 		memset(id, 0, sizeof id);
-#define number(x) if (x) { if (!id[x]) id[x] = ++n; (x) = id[x]; }
-		number(now.docTerm)
-		number(now.sealed)
+#define know(x) if (x) { if (!id[x]) id[x] = ++n; (x) = id[x]; }
+		know(now.docTerm)
+		know(now.sealed)
 		each(i) {
-			number(now.term[i])
-			number(now.sawTerm[i])
-			number(now.lateTerm[i])
+			know(now.term[i])
+			know(now.sawTerm[i])
+			know(now.lateTerm[i])
 		}
-#undef number
+#undef know
+	}
+
+	static void rename_all(void)
+	{
+#ifndef UNSORTED
+		sort();
+#endif
+		number();
 	}
 }
 #define tidy()    c_code { rename_all(); }

@@ -122,6 +122,10 @@ var checks = []check{
 	{model: "fence", name: "three replicas, three epochs", defines: "N=3 EPOCHS=3 STEPS=3", deep: true},
 	{model: "fence", name: "the same with a child", defines: "N=3 EPOCHS=3 STEPS=3 CHILD", deep: true},
 	{model: "guard", name: "longer lease", defines: "LIFE=8", deep: true},
+	// Replicas are not sorted: that saves states and must change nothing else.
+	{model: "lease", name: "two replicas as they are", defines: "EPOCHS=3 UNSORTED", deep: true},
+	{model: "lease", name: "three replicas as they are", defines: fleet + "UNSORTED", deep: true},
+	{model: "fence", name: "three replicas as they are", defines: "N=3 STEPS=2 UNSORTED", deep: true},
 	{model: "lease", name: "restore, if the lease were read after the seal", defines: document + "EPOCHS=3 RESTORES=1 LATE=0 LIMIT_UNSEALED READ_AFTER_SEAL", deep: true},
 	{model: "lease", name: "deletion, if the lease were read after the seal", defines: document + "EPOCHS=3 DELETES=1 LATE=0 MIXED LIMIT_UNSEALED READ_AFTER_SEAL", deep: true},
 
