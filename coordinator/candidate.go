@@ -103,7 +103,7 @@ func (m *machine) claimAt() Instant {
 	if s.tombstone() && m.quickTry != s.lease.Version {
 		// A store that limits writes has just taken the tombstone: sooner, it would
 		// refuse, and the next attempt come a poll later.
-		at = s.since.Add(max(others, m.cfg.MinWriteInterval))
+		at = s.since.Add(others + m.cfg.MinWriteInterval)
 	}
 	// 4. A replica whose work failed stays out, but not much longer than one ttl
 	// past a tombstone that nobody claimed: others may have to wait that long.

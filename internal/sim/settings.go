@@ -68,6 +68,9 @@ func newWorld(seed uint64, logging bool) *world {
 			profile = spacious
 		}
 		cfg := profiles[profile]
+		if !w.limited {
+			cfg.MinWriteInterval = 0 // it is a property of the bucket
+		}
 		g := w.groups[0]
 		if i == 2 {
 			g = w.groups[len(w.groups)-1]
