@@ -82,9 +82,9 @@ footprint: build ## what each dependency costs in size and memory
 
 SEEDS ?= 100000
 FIRST ?= 1
-sim: ## SEEDS=n histories of the simulator from seed FIRST=n on
+sim: ## SEEDS=100000 histories of the simulator from seed FIRST=1 on (some minutes), or what happens in one: SEED=n
 	@mkdir -p .cache && $(GO) build -o .cache/sim ./internal/sim/cmd/sim
-	@.cache/sim -seeds $(SEEDS) -first $(FIRST)
+	@.cache/sim $(if $(SEED),-first $(SEED) -trace,-seeds $(SEEDS) -first $(FIRST))
 
 bench-checkpoints: tools ## commits a second, bytes and memory of the checkpoint document
 	@$(GO) test -run '^$$' -bench Commit -benchtime 2s ./checkpoint
@@ -92,9 +92,10 @@ bench-checkpoints: tools ## commits a second, bytes and memory of the checkpoint
 # Its figures in docs/ are those of: make bench-failover OUT=docs
 ROUNDS ?= 60
 OUT    ?= .cache/bench-failover
-bench-failover: $(TOOLS)/.built ## time without a leader after a crash, ours and client-go's (3 minutes; ROUNDS=60)
+bench-failover: $(TOOLS)/.built ## time without a leader after a crash, ours and client-go's (3 minutes; ROUNDS=60 crashes, figures to OUT=DIR)
 	@$(GO) build -trimpath -tags clientgo -o $(BIN)/bench-failover ./e2e/cmd/bench-failover
 	@$(BIN)/bench-failover -rounds $(ROUNDS) -out $(OUT)
+	@echo "figures and picture: $(OUT)/failover.json, $(OUT)/failover.svg"
 
 clean: ## remove what was built here
 	rm -rf bin .bin .cache

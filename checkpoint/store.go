@@ -87,7 +87,8 @@ func WithObserver(o Observer) Option {
 func WithClock(c Clock) Option { return func(s *Store) { s.clock = c } }
 
 // WithRandom replaces the source of write ids and jitter, for simulators that
-// replay.
+// replay. An id is never repeated, not by another process either: lost answers are
+// settled by them. jitter is uniform in [0, 1).
 func WithRandom(id func() string, jitter func() float64) Option {
 	return func(s *Store) { s.newID, s.jitter = id, jitter }
 }

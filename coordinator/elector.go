@@ -54,7 +54,9 @@ func WithObserver(f func(Event)) Option {
 	return func(e *Elector) { e.observers = append(e.observers, f) }
 }
 
-// WithFence gives the epoch floor.
+// WithFence gives the epoch floor: see [FenceReader]. Without it an epoch may be
+// used again after the lease was deleted, and an operator who deletes it may let two
+// replicas act.
 func WithFence(f FenceReader) Option { return func(e *Elector) { e.stores.fence = f } }
 
 // WithRequests gives the request object, named like the lease's with RequestSuffix
@@ -70,7 +72,9 @@ func WithRequests(r RequestStore) Option { return func(e *Elector) { e.stores.re
 // not touched. f is called on the election's own goroutine: it must not block.
 func WithAdmission(f func() error) Option { return func(e *Elector) { e.admit = f } }
 
-// WithRandom replaces the source of ids and jitter, for tests that replay.
+// WithRandom replaces the source of ids and jitter, for tests that replay. An id
+// is never repeated, not by another process either: lost answers are settled by
+// them. jitter is uniform in [0, 1).
 func WithRandom(id func() string, jitter func() float64) Option {
 	return func(e *Elector) { e.newID, e.jitter = id, jitter }
 }

@@ -10,19 +10,24 @@ import (
 // for simulators that want to play many replicas, a store and a network as one
 // history from one seed. Outside of simulators use an Elector.
 //
-// A Machine is not safe for concurrent use. What a step decides has to be done
-// before the next step.
+// Its clock is that of [WithClock], at the instant at which Step is called. A
+// Machine is not safe for concurrent use. What a step decides about the term, and
+// the start of its Call, come before the next step; the answer may come any time
+// later, and steps go on meanwhile. Whoever makes the call ends it at its Timeout.
 type Machine struct {
 	e      *Elector
 	report func(Input)
 }
 
 // NewMachine takes what [New] takes. report gets what the work says about itself
-// (Term.Failed, Term.Settled), to be handed to Step.
+// (Term.Failed, Term.Settled), to be handed to Step; nil drops it.
 func NewMachine(store LeaseStore, cfg Config, report func(Input), opts ...Option) (*Machine, error) {
 	e, err := New(store, cfg, opts...)
 	if err != nil {
 		return nil, err
+	}
+	if report == nil {
+		report = func(Input) {}
 	}
 	// Two requests at once would come in an order that no seed decides.
 	e.stores.both = func(f, g func()) { f(); g() }
@@ -44,8 +49,14 @@ func Stop(reason string, final bool) Input {
 	return Input{input{kind: inStop, reason: reason, final: final}}
 }
 
-// WorkEnded is the input after the work of the term has ended with err.
-func (m *Machine) WorkEnded(err error) Input { return Input{m.e.tenure.over(err)} }
+// WorkEnded is the input after the work of the term has ended with err. Without a
+// term it is no more than a Tick.
+func (m *Machine) WorkEnded(err error) Input {
+	if m.e.tenure == nil {
+		return Tick()
+	}
+	return Input{m.e.tenure.over(err)}
+}
 
 // Call is a request to be made.
 type Call struct {
@@ -59,7 +70,7 @@ type Call struct {
 	Timeout time.Duration
 	// Do makes the request and returns its answer.
 	Do func(ctx context.Context) Input
-	// Failed is the answer if Do has none.
+	// Failed is the answer if Do was given up or cannot be made.
 	Failed func(err error) Input
 }
 

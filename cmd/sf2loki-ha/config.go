@@ -32,9 +32,10 @@ election: the failover bound and its parts, the longest outage of the store that
 the work survives, when it is stopped and killed, how far the clocks' rates may
 differ, the requests per hour and their price. Nothing is sent to the store.
 
-A profile (fast, default, calm) takes the place of ttl, renew and poll interval.
-Without a lease in the configuration it is shown for both clouds. See
-docs/timing.md.`,
+A profile (fast, default, calm) takes the place of ttl, renew and poll interval
+of a lease in a bucket. Without a lease in the configuration a profile is shown
+for both clouds; without a profile there has to be a whole configuration, from
+--config or the environment. See docs/timing.md.`,
 		Example: `  sf2loki-ha config budget --config config.yaml
   sf2loki-ha config budget --profile fast
   sf2loki-ha config budget --config config.yaml --profile calm --json`,

@@ -29,7 +29,7 @@ func Print(out io.Writer, plans []Plan) error {
 func (p Plan) print(out io.Writer) error {
 	var w strings.Builder
 	line := func(label, value, format string, args ...any) {
-		fmt.Fprintf(&w, "  %-18s%-14s%s\n", label, value, fmt.Sprintf(format, args...))
+		fmt.Fprintf(&w, "  %-18s%-14s %s\n", label, value, fmt.Sprintf(format, args...))
 	}
 	head := func(text string) { fmt.Fprintln(&w, text) }
 	e, b := p.Election, p.Budget

@@ -19,7 +19,23 @@ func main() {
 	most := flag.Int("most", 3, "violations to show before giving up")
 	lines := flag.Int("lines", 60, "lines of the timeline of a violation; 0: none")
 	quiet := flag.Bool("quiet", false, "no progress")
+	trace := flag.Bool("trace", false, "print the whole timeline of the first seed, and play no other")
 	flag.Parse()
+	if *seeds < 1 || *lanes < 1 || *most < 0 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "sim: -seeds and -lanes are at least 1, -most at least 0, and there are no arguments")
+		os.Exit(2)
+	}
+	if *trace {
+		r := sim.Play(*first, true)
+		for _, l := range r.Timeline {
+			fmt.Println(l)
+		}
+		if r.Broken != "" {
+			fmt.Printf("seed %d: %s\n", *first, r.Broken)
+			os.Exit(1)
+		}
+		return
+	}
 
 	debug.SetGCPercent(1000) // histories are short, and leave nothing behind
 	begin, said := time.Now(), time.Now()
