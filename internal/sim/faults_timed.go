@@ -24,8 +24,8 @@ func (w *world) strikeFleet(r *replica) {
 	case 2:
 		w.succeed(r)
 	case 3:
-		w.note(r.name, "will be frozen around its next renewal")
-		r.trap = true
+		r.trap = []string{"renewal", "seal"}[w.rng.IntN(2)]
+		w.note(r.name, "will be frozen around its next %s", r.trap)
 	case 4:
 		w.stopFrozen(r, length)
 	default:
@@ -88,13 +88,13 @@ func (w *world) succeed(r *replica) {
 	w.after(w.upTo(2*time.Second), r.boot)
 }
 
-// spring freezes everything of a replica just when its renewal is under way, for
-// about as long as a lease lasts.
-func (r *replica) spring() {
-	if !r.trap || r.w.calm {
+// spring freezes everything of a replica just when its renewal, or its seal, is
+// under way, for about as long as a lease lasts.
+func (r *replica) spring(now string) {
+	if r.trap != now || r.w.calm {
 		return
 	}
-	r.trap = false
+	r.trap = ""
 	w, ttl := r.w, r.cfg.TTL
 	w.after(w.upTo(30*time.Millisecond), func() {
 		r.freeze("everything", ttl-r.cfg.RenewInterval+w.upTo(2*r.cfg.RenewInterval))

@@ -53,7 +53,7 @@ func TestEverythingHappens(t *testing.T) {
 		"deletes it", "restores an old version", "overwrites it with junk", "a record of sf2loki's file lease",
 		"copies what another lease has released", "rolls back from version 2 with min_version 0", "rolls back from version 2 with min_version 2", "deletes what is for newer readers",
 		"state: deletes it", "cuts it off", "damages its fence", "puts one of sf2loki's there", "state: restores an old version", "repairs it",
-		"kills all", "deploys", "starts in the middle of a handover", "will be frozen around its next renewal", "asked to end while it is frozen", "refuses until",
+		"kills all", "deploys", "starts in the middle of a handover", "will be frozen around its next renewal", "will be frozen around its next seal", "asked to end while it is frozen", "refuses until",
 		"asks at rest for a hold", "asks at rest for a step-down", "asks at rest for a handover", "at rest, its work ends by itself: true", "at rest, its work ends by itself: false",
 		"answers nobody for", "kills a at rest", "alone at rest, without a guard",
 		"asks for a hold", "asks for the end of the hold", "asks for a step-down of epoch", "asks for a step-down of process", "junk into the request object",

@@ -11,6 +11,12 @@ import (
 // judgeSend judges a write of a lease at its send.
 func (w *world) judgeSend(q request) {
 	p, t := q.task.p, q.task
+	if q.write && q.object == documentName && !t.loose {
+		// A session asks its term before every attempt: what it sends later could
+		// land although the work is over.
+		is := p.work.term.CheckFence()
+		w.require(p.work.term.ID() == t.term && is == nil, "I4: writes the document for a term that is over: %v", is)
+	}
 	if !q.write || q.object != p.r.g.lease {
 		return
 	}

@@ -112,6 +112,7 @@ func (p *process) learn(t *task, err error) {
 func (k *knowledge) learnLease(o object, at coordinator.Instant, real int64) {
 	if !k.known || o.exists != k.lease.exists || o.version != k.lease.version {
 		k.known, k.lease, k.since, k.sinceReal = true, o, at, real
+		k.fence, k.request = nil, nil // they were read for another attempt
 	}
 	if !o.exists {
 		return

@@ -163,6 +163,12 @@ var mutants = []mutant{
 		"\t\treturn state{}, corrupt(\"load\", s.reg.Describe(), hintDamaged, err)", "\t\tdoc = &Document{}"},
 	{"a document whose epoch went back is written", "checkpoint/commit.go",
 		"case seen.fence.Epoch < own.Epoch:", "case seen.fence.Epoch < own.Epoch && err != nil:\n\t\treturn nil\n\tcase seen.fence.Epoch < own.Epoch:\n\t\treturn nil\n\tcase false:"},
+	{"a commit does not ask its term", "checkpoint/commit.go",
+		"if err := s.term.CheckFence(); err != nil {", "if err := s.term.CheckFence(); err != nil && false {"},
+	{"a seal does not ask its term", "checkpoint/seal.go",
+		"if err := term.CheckFence(); err != nil {", "if err := term.CheckFence(); err != nil && false {"},
+	{"a term may seal once", "checkpoint/seal.go",
+		"case f.Epoch == term.Epoch() && f.Term == term.ID():", "case false:"},
 
 	// The guard.
 	{"the guard fires late", "internal/guard/rule.go",

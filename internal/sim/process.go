@@ -186,7 +186,7 @@ func (p *process) make(c *coordinator.Call) {
 	p.call = t
 	p.k.ops[c.Op]++
 	if c.Op == "replace" {
-		p.r.spring()
+		p.r.spring("renewal")
 	}
 	p.spawn(t, func() {
 		in := c.Do(context.Background())

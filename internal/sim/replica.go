@@ -22,7 +22,7 @@ type replica struct {
 
 	retired bool   // another one has taken its place: it starts no more
 	next    func() // once its process has ended, if not nil
-	trap    bool   // its next renewal meets a freeze
+	trap    string // its next "renewal" or "seal" meets a freeze
 
 	cutUntil int64 // its requests do not get through until then
 	oneWay   bool  // only the answers do not

@@ -76,10 +76,13 @@ func (w *work) settled(until int64, then func()) {
 }
 
 func (w *work) seal() {
+	w.p.r.spring("seal")
 	ctx, cancel := context.WithCancelCause(w.ctx)
 	w.p.r.after(w.p.r.cfg.TTL/sealLimit, func() {
-		cancel(errors.New("not sealed in time"))
-		w.p.interrupt()
+		w.p.deliver(func() { // a process that stands still gives nothing up
+			cancel(errors.New("not sealed in time"))
+			w.p.interrupt()
+		})
 	})
 	t := &task{term: w.term.ID(), seals: true, timeout: 2 * time.Second}
 	w.p.spawn(t, func() {
@@ -94,6 +97,7 @@ func (w *work) seal() {
 			case err != nil:
 				if f := (*checkpoint.FencedError)(nil); errors.As(err, &f) {
 					w.p.r.w.refusals++
+					w.p.r.w.require(f.Epoch != w.term.Epoch() || f.Term != w.term.ID(), "a term may not seal its own document again")
 				}
 				w.over(err)
 			default:
