@@ -96,4 +96,7 @@ func (c Config) outage() time.Duration {
 // retryPause is the longest pause of a holder between two attempts, a third of a
 // call: what a pause takes is missing when the store answers again. It still spares
 // a store that refuses everything: two or three requests a second at the defaults.
-func (c Config) retryPause() time.Duration { return c.CallTimeout / 3 }
+func (c Config) retryPause() time.Duration { return max(leastRetryPause, c.CallTimeout/3) }
+
+// leastRetryPause keeps a very short call timeout from becoming a flood.
+const leastRetryPause = 100 * time.Millisecond

@@ -76,12 +76,11 @@ func (m *machine) window() time.Duration {
 	case m.seen.lease.Record.Foreign():
 		return max(own, m.seen.lease.Record.TTL, foreignWindow)
 	}
+	if m.copied() {
+		// It says nothing about whoever held this lease before it was copied here.
+		own = max(own, m.ttlMax)
+	}
 	return max(own, m.seen.lease.Record.TTL)
-}
-
-// tombstone reports whether the lease was released by its holder.
-func (s sighting) tombstone() bool {
-	return s.known && !s.absent && s.lease.Corrupt == nil && s.lease.Record.State == Released && !s.lease.Record.Foreign()
 }
 
 // claimAt is the instant at which the lease may be claimed as far as the lease
@@ -152,7 +151,9 @@ func (m *machine) standbyTime() {
 		}
 	case m.doubt != nil && m.now >= m.nextAt:
 		// An acquisition in doubt is settled by reading: before another is sent,
-		// also by a loop that woke late for both.
+		// also by a loop that woke late for both. What was read for that other one is
+		// not fresh any more.
+		m.forget()
 		m.sendRead(boottime.Never)
 	case m.now >= m.claimAt():
 		m.claim()
@@ -190,7 +191,7 @@ func (m *machine) claim() {
 	var fence Fence
 	if m.fence != nil {
 		fence = *m.fence
-		m.seen.outranked = m.seen.outranked || !m.seen.absent && m.seen.lease.Record.Epoch < fence.Epoch
+		m.seen.outranked = m.seen.outranked || !m.seen.absent && fence.outranks(m.seen.lease.Record)
 	}
 	// 3. What was claimable at once or on the shorter window may have to wait.
 	if m.now < m.seen.since.Add(m.window()) && !m.tombstoneTrusted(fence) {
@@ -214,27 +215,6 @@ func (m *machine) claim() {
 	cond := condition{absent: m.seen.absent, version: m.seen.lease.Version}
 	m.claimed = m.why()
 	m.sendWrite(m.acquisition(old, floor+1, m.newID()), cond, boottime.Never)
-}
-
-// tombstoneTrusted is rule 11: a tombstone is claimed at once only if nothing
-// this attempt knows could be newer than it.
-func (m *machine) tombstoneTrusted(fence Fence) bool {
-	if !m.seen.tombstone() {
-		return false
-	}
-	r := m.seen.lease.Record
-	seenHeld := m.lastHeld.epoch == r.Epoch && m.lastHeld.incarnation != ""
-	switch {
-	case r.Lease != "" && r.Lease != m.cfg.Lease:
-		return false // a copied object says nothing about this lease
-	case r.Epoch < m.epochMax:
-		return false // an old version was restored
-	case seenHeld && m.lastHeld.incarnation != r.Incarnation:
-		return false // somebody else's tombstone for a term that is held
-	case fence.Found:
-		return r.Epoch >= fence.Epoch
-	}
-	return seenHeld
 }
 
 // why says in words what is claimed, for the log.

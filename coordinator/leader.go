@@ -137,7 +137,7 @@ func (m *machine) holderRead(l Lease, err error) {
 
 // lose ends the term at once: somebody else may act already.
 func (m *machine) lose(cause error) {
-	m.lost = true
+	m.lost, m.lostAt = true, m.now
 	if m.phase == releasing {
 		// The work has ended: there is nothing left to lose. Perhaps the tombstone
 		// had landed, and was claimed before we could know.
@@ -157,7 +157,7 @@ func (m *machine) lose(cause error) {
 
 // end tells the work to end.
 func (m *machine) end(cause error, note string) {
-	m.phase, m.endNote, m.endedAt = draining, note, m.now
+	m.phase, m.endNote = draining, note
 	m.out = append(m.out, action{kind: doEnd, term: m.term, cause: cause, killAt: m.killAt()})
 }
 
@@ -167,7 +167,7 @@ func (m *machine) killAt() Instant {
 	case m.lost:
 		// Now; or earlier, if its time was over already: an instant never moves
 		// back into the future.
-		at := min(m.now, m.term.killAt)
+		at := min(m.lostAt, m.term.killAt)
 		if m.stop != nil {
 			at = min(at, m.stop.limit)
 		}
@@ -180,12 +180,7 @@ func (m *machine) killAt() Instant {
 
 // overrunAt is when work that was told to end is late: a kill takes effect
 // within the kill margin or not at all.
-func (m *machine) overrunAt() Instant {
-	if m.lost {
-		return m.endedAt.Add(m.cfg.KillMargin)
-	}
-	return m.killAt().Add(m.cfg.KillMargin)
-}
+func (m *machine) overrunAt() Instant { return m.killAt().Add(m.cfg.KillMargin) }
 
 // onStop takes a requested stop (final) or step-down.
 func (m *machine) onStop(reason string, final bool) {

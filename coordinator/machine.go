@@ -118,10 +118,10 @@ type machine struct {
 	question   bool // a conflict met doubt: read before anything else
 	stop       *stopRequest
 	lost       bool // nobody may assume the lease is ours
+	lostAt     Instant
 	workDone   bool
 	overran    bool
 	planned    bool     // the drain was requested: the lease is renewed meanwhile
-	endedAt    Instant  // when the work was told to end
 	giveUpAt   Instant  // end of the release attempts
 	askDue     bool     // the request object has to be read
 	obeyed     []string // ids of requests this process obeyed, latest last

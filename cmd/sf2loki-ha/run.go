@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -47,8 +48,12 @@ third one to nothing. SIGHUP, SIGUSR1 and SIGUSR2 are passed to the command.`,
 func run(file string, command []string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	var started atomic.Pointer[replica.Replica]
+	go relay(ctx, stops(), others(), cancel, func(sig syscall.Signal) {
+		if r := started.Load(); r != nil {
+			r.Signal(sig)
+		}
+	})
 	// A log that nobody reads any more must not end a leader. A handler and not
 	// "ignore", which the command would inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -69,20 +74,52 @@ func run(file string, command []string) error {
 	if err != nil {
 		return err
 	}
-	go relay(ctx, signals, cancel, r.Signal)
+	started.Store(r)
 	return r.Run(ctx)
 }
 
-// relay takes the first SIGTERM or SIGINT as the request to stop, and hands every
-// other signal on.
-func relay(ctx context.Context, signals <-chan os.Signal, stop func(), hand func(syscall.Signal)) {
-	for s := range signals {
-		sig, ok := s.(syscall.Signal)
-		switch {
-		case !ok:
-		case ctx.Err() == nil && (sig == syscall.SIGTERM || sig == syscall.SIGINT):
-			stop()
-		default:
+// stops receives the requests to stop, in a channel of their own: whatever else
+// comes in any number must not crowd one out.
+func stops() <-chan os.Signal {
+	c := make(chan os.Signal, 4)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	return c
+}
+
+// others receives what is for the command. A SIGHUP that is ignored (nohup) stays
+// ignored.
+func others() <-chan os.Signal {
+	c := make(chan os.Signal, 8)
+	signal.Notify(c, syscall.SIGUSR1, syscall.SIGUSR2)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(c, syscall.SIGHUP)
+	}
+	return c
+}
+
+// relay takes the first request to stop, whenever it comes, and hands every other
+// signal on. It ends with its channels.
+func relay(ctx context.Context, stops, others <-chan os.Signal, stop func(), hand func(syscall.Signal)) {
+	for stops != nil || others != nil {
+		var s os.Signal
+		var ok bool
+		select {
+		case s, ok = <-stops:
+			if !ok {
+				stops = nil
+				continue
+			}
+			if ctx.Err() == nil {
+				stop()
+				continue
+			}
+		case s, ok = <-others:
+			if !ok {
+				others = nil
+				continue
+			}
+		}
+		if sig, ok := s.(syscall.Signal); ok {
 			hand(sig)
 		}
 	}

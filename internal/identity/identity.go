@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // The platforms that are recognised.
@@ -107,12 +108,12 @@ const maxLine = 256
 // line makes a value of somebody else printable and short.
 func line(s string) string {
 	s = strings.ToValidUTF8(strings.TrimSpace(s), "")
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+	s = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
 			return -1
 		}
 		return r
-	}, s)
+	}, s))
 	if len(s) > maxLine {
 		s = strings.ToValidUTF8(s[:maxLine], "")
 	}

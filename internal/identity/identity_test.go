@@ -118,6 +118,8 @@ func TestElsewhereTheHostIsTheName(t *testing.T) {
 		"no name":                {"", nil, "unknown-host"},
 		"no name for a reason":   {"x", errors.New("no"), "unknown-host"},
 		"a name with a new line": {"a\nb", nil, "ab"},
+		"not to be printed":      {"a\u202eb\u0085\u2028c", nil, "abc"},
+		"blank":                  {"\u200b ", nil, "unknown-host"},
 		"a very long name":       {strings.Repeat("é", 300), nil, strings.Repeat("é", 128)},
 	} {
 		t.Run(name, func(t *testing.T) {

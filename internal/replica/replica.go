@@ -218,7 +218,7 @@ func (r *Replica) openCoordinator(ctx context.Context, election coordinator.Conf
 // and what nobody takes is dropped.
 func (r *Replica) Signal(sig syscall.Signal) {
 	if !r.work.inTerm.Load() || r.work.command == nil {
-		r.log.Info("signal_ignored", "signal", sig.String(), "hint", "no command runs here")
+		r.log.Debug("signal_ignored", "signal", sig.String(), "hint", "no command runs here")
 		return
 	}
 	select {

@@ -83,9 +83,6 @@ func (p *process) judgeTold(was situation) {
 
 // lateFrom is when work that was told to end is late.
 func (p *process) lateFrom(is coordinator.MachineState) coordinator.Instant {
-	if is.Lost && p.k.toldOf == is.Term {
-		return p.k.toldAt.Add(p.r.cfg.KillMargin)
-	}
 	return is.KillAt.Add(p.r.cfg.KillMargin)
 }
 
