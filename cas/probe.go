@@ -45,7 +45,7 @@ type ProbeConfig struct {
 // Probe finds out whether a store honours conditions, by making requests whose
 // conditions are true, and requests whose conditions are false, on objects of
 // its own, some of them at once and from several connections. It sends
-// 40 small requests, 34 and 6 removals, and takes about six round trips.
+// 41 small requests, 35 and 6 removals, and takes about six round trips.
 //
 // What it guarantees: the verdict [ProbeUnsupported] rests on a definite answer
 // that no sound store gives, never on an answer that is missing; [ProbeOK] means
