@@ -103,6 +103,8 @@ func (p *process) judgeClaim(claim coordinator.Record, now coordinator.Instant) 
 		w.require(claim.Epoch > fence.Epoch, "rule 1: claims epoch %d, the document is sealed at %d", claim.Epoch, fence.Epoch)
 	}
 	rec, window := k.lease.rec, p.r.cfg.TTL
+	outranked := rec.Epoch < fence.Epoch || rec.Epoch == fence.Epoch && fence.Term != "" && fence.Term != rec.Term
+	copied := rec.Lease != "" && rec.Lease != p.r.cfg.Lease
 	w.require(!k.lease.exists || k.lease.corrupt != nil || rec.MinVersion <= coordinator.RecordVersion, "claims a record that is for newer readers alone")
 	switch {
 	case !k.lease.exists:
@@ -113,14 +115,14 @@ func (p *process) judgeClaim(claim coordinator.Record, now coordinator.Instant) 
 		window = max(window, time.Minute)
 	default:
 		window = max(window, rec.TTL)
-		if rec.Epoch < k.epoch || rec.Epoch < fence.Epoch {
+		if rec.Epoch < k.epoch || outranked || copied {
 			window = max(window, k.ttl)
 		}
 	}
 	if now.Sub(k.since) >= window {
 		return
 	}
-	trusted := k.lease.exists && k.lease.corrupt == nil && rec.State == coordinator.Released && (rec.Lease == "" || rec.Lease == p.r.cfg.Lease) && rec.Epoch >= k.epoch && rec.Epoch >= fence.Epoch
+	trusted := k.lease.exists && k.lease.corrupt == nil && rec.State == coordinator.Released && !copied && rec.Epoch >= k.epoch && !outranked
 	if k.heldAt == rec.Epoch && k.heldBy != "" {
 		trusted = trusted && k.heldBy == rec.Incarnation
 	} else {
@@ -139,6 +141,10 @@ func (p *process) judgeAsked(now coordinator.Instant) {
 	if k.request == nil {
 		return
 	}
+	// An answer that waited in a frozen process is none: what people ask for may
+	// have changed since.
+	old, limit := time.Duration(w.now-k.requestAt), time.Duration(float64(p.r.cfg.CallTimeout)/p.r.rate)+100*time.Millisecond
+	w.require(old <= limit, "claims by what people asked for %v ago", old)
 	if k.request.Hold != nil {
 		w.require(now >= k.holdEnd, "claims during a hold with %v left", k.holdEnd.Sub(now))
 	}

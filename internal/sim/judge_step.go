@@ -157,6 +157,7 @@ func (p *process) judgeObeyed() {
 		h := k.request.Handover
 		asked("handover ", h.ID, h.Target)
 		w.handovers++
+		w.require(h.Incarnation != p.m.Incarnation() && h.Revision != p.r.cfg.Revision, "handed over to itself, or to its own revision")
 		w.require(p.r.g.touched || !p.r.g.led[h.Revision], "handed over to revision %s, which has led", h.Revision)
 	}
 }

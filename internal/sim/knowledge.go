@@ -28,12 +28,13 @@ type knowledge struct {
 	sinceReal int64
 
 	// Read since the last claim.
-	fence   *checkpoint.Fence
-	fenceAt int64
-	request *coordinator.Request
-	holdOf  cas.Version // the request document that was read last
-	holdEnd coordinator.Instant
-	obeyed  map[string]bool
+	fence     *checkpoint.Fence
+	fenceAt   int64
+	requestAt int64 // real time of the request object that was read
+	request   *coordinator.Request
+	holdOf    cas.Version // the request document that was read last
+	holdEnd   coordinator.Instant
+	obeyed    map[string]bool
 	// said is the request that was obeyed in a term, for its next record.
 	said, saidOf string
 
@@ -95,6 +96,7 @@ func (p *process) learn(t *task, err error) {
 			k.ttl = max(k.ttl, min(f.TTL, coordinator.MaxTTL))
 		case l.object == g.requests():
 			k.learnRequest(l.state, at, p.r.w.now)
+			k.requestAt = l.at
 		}
 	}
 	if t.write == nil {

@@ -51,7 +51,7 @@ func (w *world) petition() {
 		target = coordinator.Target{Incarnation: lease.Incarnation}
 		what, r = "a step-down of process "+lease.Incarnation, r.WithStepDown(&coordinator.StepDown{ID: id, Target: target, Reason: "sim"})
 	case 5:
-		what, r = "a handover to nobody", r.WithHandover(&coordinator.Handover{ID: id, Incarnation: "gone", Revision: "r9", Target: target})
+		what, r = "a handover to nobody", r.WithHandover(&coordinator.Handover{ID: id, Incarnation: "gone", Revision: fmt.Sprint("r", w.rng.IntN(10)), Target: target})
 	default:
 		if w.oneIn(2) {
 			w.note("operator", "deletes the request object")
