@@ -84,6 +84,12 @@ func (w *world) watchers(led *replica) []*replica {
 	return all
 }
 
+// followed reports whether another term has the lease of a group.
+func (w *world) followed(g *group, term string) bool {
+	rec := w.bucket.open(g.lease).now.rec
+	return rec.Term != term && rec.State == coordinator.Held
+}
+
 // until lets time pass until something is so, at most for a while.
 func (w *world) until(limit time.Duration, so func() bool) bool {
 	for end := w.now + int64(limit); !so() && w.now < end && w.broken == ""; {
@@ -122,19 +128,22 @@ func (w *world) askAtRest(led *replica) {
 		return
 	}
 	// 2. The lease goes to another replica, and to the one that asked for it.
-	epoch := is.Epoch
+	term := is.Term
 	limit = 0
 	for _, r := range watchers {
 		limit = max(limit, r.cfg.PollInterval+max(r.cfg.Budget().Handover, led.cfg.Budget().Handover))
+		if heir.cfg.PollInterval+4*coordinator.RoundTrip > 2*r.cfg.PollInterval && kind == 2 {
+			return // others leave it two of their own polls, which may be shorter
+		}
 	}
-	w.until(limit, func() bool { return led.g.epochs > epoch })
+	w.until(limit, func() bool { return w.followed(led.g, term) })
 	rec := w.bucket.open(led.g.lease).now.rec
 	if kind == 1 {
-		w.require(led.g.epochs > epoch, "no handover within %v of a step-down", limit)
+		w.require(w.followed(led.g, term), "no handover within %v of a step-down", limit)
 		w.require(rec.Incarnation != p.m.Incarnation(), "%s takes its own tombstone back, others watch", led.name)
 		return
 	}
-	w.require(rec.Incarnation == heir.p.m.Incarnation() && rec.Epoch > epoch, "the lease that was handed over to %s is %s by %s after %v", heir.name, rec.State, rec.Incarnation, limit)
+	w.require(rec.Incarnation == heir.p.m.Incarnation() && rec.Term != term, "the lease that was handed over to %s is %s by %s after %v", heir.name, rec.State, rec.Incarnation, limit)
 }
 
 // stopAtRest is a planned stop: the work has all of its time to drain, and the
@@ -143,7 +152,7 @@ func (w *world) stopAtRest(led *replica) {
 	watchers := w.watchers(led)
 	p, work, child := led.p, led.p.work, led.p.work.guard.child
 	child.stubborn = w.oneIn(3)
-	begin, epoch := w.now, p.m.State().Epoch
+	begin, term := w.now, p.m.State().Term
 	w.note("platform", "stops %s at rest, its work ends by itself: %v", led.name, !child.stubborn)
 	p.stop()
 	drain := time.Duration(float64(led.cfg.Budget().Drain) / led.rate)
@@ -170,7 +179,7 @@ func (w *world) stopAtRest(led *replica) {
 		}
 		limit = max(limit, bound)
 	}
-	w.require(w.until(limit, func() bool { return led.g.epochs > epoch }), "no handover within %v of the end of the work", limit)
+	w.require(w.until(limit, func() bool { return w.followed(led.g, term) }), "no handover within %v of the end of the work", limit)
 }
 
 // breakAtRest is an outage of the length that is tolerated.
@@ -201,7 +210,7 @@ func (w *world) crashAtRest(led *replica) {
 	if led.p == nil || led.p.m.State().Phase != "leading" {
 		return
 	}
-	r, epoch := w.bucket.open(led.g.lease), led.p.m.State().Epoch
+	r, term := w.bucket.open(led.g.lease), led.p.m.State().Term
 	w.note("platform", "kills %s at rest", led.name)
 	led.kill(true)
 	limit := time.Duration(0)
@@ -213,10 +222,10 @@ func (w *world) crashAtRest(led *replica) {
 	}
 	written := r.now.written
 	w.until(limit+time.Second, func() bool {
-		if r.now.rec.Epoch == epoch {
+		if r.now.rec.Term == term {
 			written = r.now.written
 		}
-		return led.g.epochs > epoch
+		return w.followed(led.g, term)
 	})
 	took := time.Duration(w.now - written)
 	w.require(took <= limit+5*time.Millisecond, "a failover takes %v, want at most %v", took, limit)
@@ -235,7 +244,7 @@ func (w *world) failAtRest(led *replica) {
 			r.retired = true
 		}
 	}
-	epoch := p.m.State().Epoch
+	term := p.m.State().Term
 	w.note("platform", "leaves %s alone at rest, without a guard", led.name)
 	work.guard.murdered()
 	if !w.until(3*time.Second, func() bool { return w.bucket.open(led.g.lease).now.rec.State == coordinator.Released }) {
@@ -245,5 +254,5 @@ func (w *world) failAtRest(led *replica) {
 	// Its own pause and jitter on top, and another look if it was early for both.
 	c := led.cfg
 	limit := time.Duration(float64(c.TTL+4*c.PollInterval)/led.rate) + 4*coordinator.RoundTrip + c.MinWriteInterval
-	w.require(w.until(limit, func() bool { return led.g.epochs > epoch }), "nobody leads %v after a tombstone that nobody else can claim", limit)
+	w.require(w.until(limit, func() bool { return w.followed(led.g, term) }), "nobody leads %v after a tombstone that nobody else can claim", limit)
 }

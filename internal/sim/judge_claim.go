@@ -142,8 +142,8 @@ func (p *process) judgeAsked(now coordinator.Instant) {
 		return
 	}
 	// An answer that waited in a frozen process is none: what people ask for may
-	// have changed since.
-	old, limit := time.Duration(w.now-k.requestAt), time.Duration(float64(p.r.cfg.CallTimeout)/p.r.rate)+100*time.Millisecond
+	// have changed since. At the end of a hold the document is read after it.
+	old, limit := time.Duration(w.now-k.requestAt), time.Duration(float64(2*p.r.cfg.CallTimeout)/p.r.rate)+200*time.Millisecond
 	w.require(old <= limit, "claims by what people asked for %v ago", old)
 	if k.request.Hold != nil {
 		w.require(now >= k.holdEnd, "claims during a hold with %v left", k.holdEnd.Sub(now))
